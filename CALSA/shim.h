@@ -8,8 +8,9 @@
 
 #include <alsa/asoundlib.h>
 
-// What Swift does not import: the variadic error handler, waiting for a PCM and for something else at once, and the set-up
-// of a PCM, which is the same for capture (PCastDevices) and playback (PCastRendering).
+// Functions for what Swift cannot import or express: the variadic error handler, waiting for a PCM and a signal at the
+// same time, and the configuration of a PCM, which is the same for capture (PCastDevices) and playback
+// (PCastRendering).
 
 // MARK: Errors
 
@@ -17,12 +18,13 @@ static void calsa_ignore(const char *file, int line, const char *function, int e
     (void)file, (void)line, (void)function, (void)error, (void)format;
 }
 
-// alsa-lib writes what fails to standard error; our errors say it.
+// Suppresses alsa-lib's messages on standard error; errors are reported by the callers.
 static inline void calsa_silence(void) { snd_lib_error_set_handler(calsa_ignore); }
 
 // MARK: Waiting
 
-// Something that ends a wait: readable once it was raised. Answers -1 and errno where none can be had.
+// Creates an eventfd that ends a wait: it is readable after it has been raised. Returns -1 and sets errno if that
+// fails.
 static inline int calsa_signal_make(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 static inline void calsa_signal_raise(int signal) {
@@ -35,8 +37,8 @@ static inline void calsa_signal_close(int signal) { close(signal); }
 
 enum { CALSA_SIGNALLED = 1, CALSA_READY = 2, CALSA_BROKEN = 4 };
 
-// Waits until the signal was raised, the PCM has as many frames as asked for (avail_min), or the milliseconds are over (0 is
-// answered). The PCM may be NULL. Answers a set of the above, or a negative error number.
+// Waits until the signal has been raised, the PCM has at least avail_min frames available, or the time has passed (0 is
+// returned). The PCM may be NULL. Returns a set of the above values, or a negative error number.
 static inline int calsa_wait(snd_pcm_t *pcm, int signal, int milliseconds) {
     struct pollfd polled[16];
     int count = 0;
@@ -44,7 +46,7 @@ static inline int calsa_wait(snd_pcm_t *pcm, int signal, int milliseconds) {
         count = snd_pcm_poll_descriptors_count(pcm);
         if (count < 0 || count > 15) return -EINVAL;
         count = snd_pcm_poll_descriptors(pcm, polled + 1, (unsigned)count);
-        // Shared devices (dsnoop, dmix) tell an overrun or underrun here already.
+        // Shared devices (dsnoop, dmix) already report an overrun or underrun here.
         if (count == -EPIPE || count == -ESTRPIPE) return CALSA_BROKEN;
         if (count < 0) return count;
     }
@@ -62,18 +64,18 @@ static inline int calsa_wait(snd_pcm_t *pcm, int signal, int milliseconds) {
     return result;
 }
 
-// MARK: Set-up
+// MARK: Configuration
 
 struct calsa_setup {
-    // What the PCM was set up with.
+    // The parameters that the PCM has accepted; period and buffer are in frames.
     snd_pcm_format_t format;
     unsigned channels;
     unsigned rate;
     snd_pcm_uframes_t period;
     snd_pcm_uframes_t buffer;
-    // Whether the times that its status tells are those of CLOCK_MONOTONIC.
+    // Whether the timestamps of the PCM's status are of CLOCK_MONOTONIC.
     int is_monotonic;
-    // The call that failed.
+    // The name of the call that failed.
     const char *failed;
 };
 
@@ -87,10 +89,15 @@ struct calsa_setup {
         }                                \
     } while (0)
 
-// Sets a PCM up: the first of the formats that it takes, interleaved; the number of channels or, where it has not got that,
-// the next higher or else the highest; the nearest rate, without alsa-lib's own resampling; periods of 10 ms, and as many of
-// them in the buffer as are asked for. It is left to be started by hand, stops by itself when the buffer runs over or dry,
-// and wakes those who wait for it when a period can be read or written.
+// Configures a PCM with interleaved access and
+//
+// - the first of the formats that it supports,
+// - the given number of channels, or else the next higher supported number, or else the highest,
+// - the nearest rate, without alsa-lib's resampler,
+// - periods of 10 ms, and the given number of periods in the buffer.
+//
+// The PCM does not start automatically (start_threshold), stops at an overrun or underrun, and becomes ready when a
+// period can be read or written (avail_min). Returns a negative error number and sets `failed` if a call fails.
 static inline int calsa_set_up(
     snd_pcm_t *pcm, const snd_pcm_format_t *formats, int format_count, unsigned channels, unsigned rate, unsigned periods,
     struct calsa_setup *setup) {
@@ -141,7 +148,7 @@ static inline int calsa_set_up(
     CALSA_TRY(snd_pcm_sw_params_set_stop_threshold(pcm, software, setup->buffer));
     CALSA_TRY(snd_pcm_sw_params_set_avail_min(pcm, software, setup->period));
     CALSA_TRY(snd_pcm_sw_params_set_tstamp_mode(pcm, software, SND_PCM_TSTAMP_ENABLE));
-    // Old kernels and some plugins have times of day only.
+    // Old kernels and some plugins support only timestamps of the wall clock.
     setup->is_monotonic = snd_pcm_sw_params_set_tstamp_type(pcm, software, SND_PCM_TSTAMP_TYPE_MONOTONIC) >= 0;
     if (snd_pcm_sw_params(pcm, software) < 0) {
         setup->is_monotonic = 0;
@@ -157,7 +164,7 @@ done:
 
 #undef CALSA_TRY
 
-// From now on, wakes those who wait for it when so many frames can be read or written.
+// Sets the number of frames that must be available for the PCM to become ready (avail_min).
 static inline int calsa_wake_at(snd_pcm_t *pcm, snd_pcm_uframes_t frames) {
     snd_pcm_sw_params_t *software = NULL;
     int result = snd_pcm_sw_params_malloc(&software);

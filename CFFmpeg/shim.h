@@ -12,7 +12,7 @@
 #include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
-// Macros that Swift does not import: they cast, or expand to compound literals.
+// Values of macros that Swift does not import, because they contain casts or compound literals.
 
 static inline int cffmpeg_error_again(void) { return AVERROR(EAGAIN); }
 static inline int cffmpeg_error_end_of_file(void) { return AVERROR_EOF; }
@@ -21,12 +21,12 @@ static inline int cffmpeg_error_input_output(void) { return AVERROR(EIO); }
 static inline int cffmpeg_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
 static inline int cffmpeg_error_out_of_memory(void) { return AVERROR(ENOMEM); }
 static inline int cffmpeg_error_patchwelcome(void) { return AVERROR_PATCHWELCOME; }
-// What a format that is not on the list of those allowed is refused with.
+// The error with which libavformat refuses a format that is not in the whitelist.
 static inline int cffmpeg_error_not_allowed(void) { return AVERROR(EINVAL); }
 static inline int64_t cffmpeg_no_timestamp(void) { return AV_NOPTS_VALUE; }
 static inline AVRational cffmpeg_time_base(void) { return (AVRational){1, AV_TIME_BASE}; }
 
-// The status of HTTP that an error of libavformat stands for, as far as it tells; 0 for other errors.
+// Returns the HTTP status for an error of libavformat, which distinguishes only some statuses; 0 for other errors.
 static inline int cffmpeg_http_status(int error) {
     switch (error) {
     case AVERROR_HTTP_BAD_REQUEST: return 400;

@@ -1,19 +1,19 @@
 #ifndef PCAST_CIPSECMB_SHIM_H
 #define PCAST_CIPSECMB_SHIM_H
 
-// AES-GCM of Intel's multi-buffer library (libipsec-mb 1.x, Debian's libipsec-mb1), which is looked for when it is first
-// needed: neither a build nor a machine has to have it. Only the few functions that are called are declared here, as
-// intel-ipsec-mb.h 1.3 has them; those for AVX-512 are found by their own names, so that nothing depends on the layout of
-// the library's manager but its first two words.
+// AES-GCM of Intel's Multi-Buffer Crypto for IPsec Library (libipsec-mb 1.x, Debian's libipsec-mb1). The library is
+// loaded at first use, so that it is required neither for a build nor at run time. Only the functions in use are
+// declared here, according to intel-ipsec-mb.h 1.3. The AVX-512 functions are found by their symbol names, so that only
+// the first two words of the library's manager structure must have a known layout.
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// struct gcm_key_data: 15 round keys and 48 powers of the hash key, at an address of 64 bytes.
+// The size and alignment of struct gcm_key_data: 15 round keys and 48 powers of the hash key.
 #define PCAST_IMB_KEY_SIZE 1024
 #define PCAST_IMB_KEY_ALIGNMENT 64
-// struct gcm_context_data, whose 88 bytes nothing but the call itself needs.
+// The size of struct gcm_context_data (88 bytes), rounded up. Its content is used only during a call.
 #define PCAST_IMB_CONTEXT_SIZE 96
 
 typedef void (*pcast_imb_expand)(const void *key, void *expanded);
@@ -21,7 +21,7 @@ typedef void (*pcast_imb_crypt)(
     const void *expanded, void *context, uint8_t *output, const uint8_t *input, uint64_t length, const uint8_t *vector,
     const uint8_t *associated, uint64_t associated_length, uint8_t *tag, uint64_t tag_length);
 
-// The functions for keys of one length.
+// The functions for one key length.
 typedef struct {
     pcast_imb_expand expand;
     pcast_imb_crypt encrypt, decrypt;
@@ -35,7 +35,7 @@ typedef struct {
 // IMB_FEATURE_*: AVX2, AVX-512 F, DQ, CD, BW and VL, VAES, VPCLMULQDQ.
 #define PCAST_IMB_NEEDED_FEATURES (UINT64_C(0xFC0) | UINT64_C(0x3000))
 
-// Answers 1 where the library is there and says that this processor has what its fastest functions need.
+// Loads the library. Returns 1 if it is installed and the processor supports its AVX-512 functions, otherwise 0.
 static inline int pcast_imb_load(pcast_imb_library *library)
 {
     void *handle = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -67,8 +67,8 @@ static inline int pcast_imb_load(pcast_imb_library *library)
     return 1;
 }
 
-// Encrypts or decrypts with round keys that are made for this call alone. They lie on its stack, whose alignment Swift's own
-// temporary memory has only from the heap.
+// Encrypts or decrypts with round keys that are expanded for this call only. They are on the stack, because Swift's
+// temporary allocations with this alignment would use the heap.
 static inline void pcast_imb_crypt_once(
     pcast_imb_expand expand, pcast_imb_crypt crypt, const void *key, void *context, uint8_t *output, const uint8_t *input,
     uint64_t length, const uint8_t *vector, const uint8_t *associated, uint64_t associated_length, uint8_t *tag,
@@ -79,7 +79,7 @@ static inline void pcast_imb_crypt_once(
     crypt(expanded, context, output, input, length, vector, associated, associated_length, tag, tag_length);
 }
 
-// Has memory brought into the processor's nearest cache, without waiting for it.
+// Prefetches memory into the first-level cache without waiting for it.
 static inline void pcast_prefetch(const void *start, size_t size)
 {
     const char *end = (const char *)start + size;

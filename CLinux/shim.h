@@ -1,5 +1,5 @@
-// What Swift's Glibc module leaves out because it is built without _GNU_SOURCE, and the macros that do not import.
-// Header only; nothing here depends on the processor.
+// Declarations that Swift's Glibc module lacks, because it is built without _GNU_SOURCE, and macros that Swift does not
+// import. This module consists of this header only and does not depend on the processor architecture.
 #ifndef PCAST_CLINUX_SHIM_H
 #define PCAST_CLINUX_SHIM_H
 
@@ -30,7 +30,7 @@
 
 // MARK: Batches of datagrams
 
-// struct mmsghdr, by another name.
+// struct mmsghdr under another name.
 struct clinux_message {
     struct msghdr header;
     unsigned int length;
@@ -41,7 +41,7 @@ int clinux_recvmmsg(
     int socket, struct clinux_message *messages, unsigned int count, int flags, struct timespec *timeout)
     __asm__("recvmmsg");
 
-// linux/udp.h and asm-generic/socket.h; the headers cannot be included next to glibc's.
+// From linux/udp.h and asm-generic/socket.h, which cannot be included together with glibc's headers.
 enum {
     CLINUX_SOL_UDP = 17,
     CLINUX_UDP_SEGMENT = 103,
@@ -67,7 +67,7 @@ struct clinux_packet_info6 {
     unsigned int interface_index;
 };
 
-// The most that the writers below write for one message.
+// The maximum total size of the control messages that the functions below write for one datagram.
 enum { CLINUX_CONTROL_SIZE = 128 };
 
 static inline void clinux_put(uint8_t *control, int level, int type, const void *value, size_t size) {
@@ -78,7 +78,7 @@ static inline void clinux_put(uint8_t *control, int level, int type, const void 
     memcpy(CMSG_DATA(header), value, size);
 }
 
-// Each writer appends one control message to zeroed memory and answers the bytes that it takes.
+// Each of these functions writes one control message to zeroed memory and returns its size with padding.
 
 static inline size_t clinux_put_source4(uint8_t *control, uint32_t address_in_network_order) {
     struct in_pktinfo info;
@@ -101,13 +101,13 @@ static inline size_t clinux_put_segment_size(uint8_t *control, uint16_t size) {
     return CMSG_SPACE(sizeof size);
 }
 
-// What the kernel says about a datagram besides its bytes.
+// The ancillary data of a received datagram.
 struct clinux_arrival {
-    uint8_t local[16];       // destination address, in network order; four bytes of it for IPv4
-    int32_t local_family;    // AF_INET, AF_INET6, or 0 when unknown
-    uint32_t drops;          // SO_RXQ_OVFL: datagrams that the socket has lost since it was made
-    int64_t realtime;        // SO_TIMESTAMPNS: nanoseconds on CLOCK_REALTIME, or 0
-    int32_t segment_size;    // UDP_GRO: of each datagram in the message but the last, or 0 where there is one
+    uint8_t local[16];       // destination address in network order; the first four bytes for IPv4
+    int32_t local_family;    // AF_INET, AF_INET6, or 0 if unknown
+    uint32_t drops;          // SO_RXQ_OVFL: datagrams dropped by the socket since its creation
+    int64_t realtime;        // SO_TIMESTAMPNS: nanoseconds of CLOCK_REALTIME, or 0
+    int32_t segment_size;    // UDP_GRO: size of each datagram but the last, or 0 for a single datagram
 };
 
 static inline void clinux_read_arrival(struct msghdr *message, struct clinux_arrival *arrival) {
@@ -135,7 +135,7 @@ static inline void clinux_read_arrival(struct msghdr *message, struct clinux_arr
 
 // MARK: Readiness
 
-// struct epoll_event is packed on some processors and not on others; this one is the same everywhere.
+// struct epoll_event is packed on some architectures only; this structure has the same layout on all.
 struct clinux_event {
     uint64_t token;
     uint32_t events;
@@ -163,8 +163,8 @@ static inline int clinux_epoll_control(int epoll, int operation, int descriptor,
     return epoll_ctl(epoll, operation, descriptor, &event);
 }
 
-// Waits up to `nanoseconds` (negative: without end). Kernels before 5.11 have no epoll_pwait2, and some sandboxes
-// forbid it; there the wait is rounded up to a millisecond.
+// Waits for events for at most `nanoseconds`, without limit if negative. Returns their number, or -1 and sets errno.
+// Kernels before 5.11 lack epoll_pwait2 and some sandboxes forbid it; the time is then rounded up to milliseconds.
 static inline int clinux_epoll_wait(int epoll, struct clinux_event *ready, int64_t nanoseconds) {
     struct epoll_event events[CLINUX_EVENTS_PER_WAIT];
     int count = -1;
@@ -213,7 +213,8 @@ int clinux_spawn_change_folder(posix_spawn_file_actions_t *actions, const char *
 
 enum { CLINUX_O_CLOEXEC = O_CLOEXEC };
 
-// No signal blocked or ignored; and where it is apart, a group of its own.
+// Starts a process without blocked or ignored signals, and with `is_apart` in a process group of its own. Returns 0 or
+// an error number.
 static inline int clinux_spawn(
     pid_t *process, const char *path, const posix_spawn_file_actions_t *actions, char *const arguments[],
     char *const environment[], int is_apart) {
@@ -235,25 +236,26 @@ static inline int clinux_spawn(
 
 // MARK: Landlock
 
-// linux/landlock.h, of which older headers lack what is used here. The calls have the same numbers on all processors.
+// From linux/landlock.h, which lacks some of these constants in older versions. The system call numbers are the same on
+// all architectures.
 enum {
     CLINUX_LANDLOCK_CREATE_RULESET = 444,
     CLINUX_LANDLOCK_ADD_RULE = 445,
     CLINUX_LANDLOCK_RESTRICT_SELF = 446,
     CLINUX_LANDLOCK_VERSION = 1,
     CLINUX_LANDLOCK_NET_PORT = 2,
-    // From this version on there are rules about TCP.
+    // The first version of the ABI with rules for TCP.
     CLINUX_LANDLOCK_TCP_VERSION = 4
 };
 
-// 0 where the kernel has no Landlock.
+// Returns the version of the Landlock ABI; 0 if the kernel does not support it.
 static inline int clinux_landlock_version(void) {
     long version = syscall(CLINUX_LANDLOCK_CREATE_RULESET, NULL, (size_t)0, CLINUX_LANDLOCK_VERSION);
     return version > 0 ? (int)version : 0;
 }
 
-// The calling thread, and all threads and programs that it starts from then on, connect by TCP to these ports alone.
-// Answers 0, or the error.
+// Restricts the calling thread, and all threads and processes that it creates afterwards, to TCP connections to the
+// given ports (landlock(7)). Returns 0 or an error number.
 static inline int clinux_landlock_connect_only(const uint16_t *ports, int count) {
     const uint64_t connect_tcp = 2;
     struct { uint64_t files, net; } attributes = {0, connect_tcp};
@@ -276,8 +278,8 @@ int clinux_unshare(int flags) __asm__("unshare");
 
 enum { CLINUX_CLONE_NEWNET = 0x40000000 };
 
-// The calling thread, and all threads and programs that it starts from then on, have a network that holds nothing but
-// loopback (network_namespaces(7)). Answers 0, or the error: CAP_SYS_ADMIN is needed.
+// Moves the calling thread, and all threads and processes that it creates afterwards, to a new network namespace with
+// only a loopback interface (network_namespaces(7)). Returns 0 or an error number; CAP_SYS_ADMIN is required.
 static inline int clinux_isolate_network(void) {
     if (clinux_unshare(CLINUX_CLONE_NEWNET)) return errno;
     int control = socket(AF_INET, SOCK_DGRAM, 0);

@@ -15,7 +15,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-// DTLS and SRTP: what OpenSSL defines as a macro or a variadic function, neither of which Swift imports.
+// DTLS and SRTP: functions for macros and variadic functions of OpenSSL, which Swift does not import.
 
 static inline void pcast_ssl_set_mtu(SSL *ssl, long bytes) { SSL_set_mtu(ssl, bytes); }
 
@@ -32,10 +32,13 @@ static inline int pcast_ssl_ctx_set_groups(SSL_CTX *context, const char *groups)
     return (int)SSL_CTX_set1_groups_list(context, groups);
 }
 
-// OpenSSL lets the groups that a client lists for key exchange also decide on which curves its certificate may be, and
-// GnuTLS shows one on secp224r1 without listing it (RFC 8422, section 5.1 says so of TLS 1.2; FFmpeg 8 is such a client).
-// There is no switch for that. So an entry that means nothing to us is read as secp224r1: behind a group that we share,
-// which is then agreed on. The transcript, which has been taken by then, keeps what the client wrote.
+// Makes OpenSSL accept the P-224 certificates of GnuTLS clients.
+//
+// OpenSSL accepts a client's certificate only if its curve is among the client's supported groups (RFC 8422, section
+// 5.1, requires that for TLS 1.2). GnuTLS, for example in FFmpeg 8, uses a certificate on secp224r1 without listing the
+// group, and OpenSSL has no option to ignore that. Therefore an unknown group after a group in common is overwritten
+// with secp224r1; the group in common is still selected. The handshake transcript is not affected, because it already
+// contains the client's message.
 
 static inline int pcast_ssl_read_groups(SSL *ssl, int *alert, void *unused)
 {
@@ -78,7 +81,8 @@ static inline void pcast_bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio);
 
 static inline void pcast_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 
-// The key block of TLS 1.2 (RFC 5246, section 6.3) and other outputs of its pseudo-random function; 1 on success.
+// The TLS 1.2 pseudo-random function (RFC 5246, section 5), such as for the key block (section 6.3). Returns 1 on
+// success.
 
 static inline int pcast_tls12_expand(
     const char *digest, const void *secret, size_t secret_count, const void *seed, size_t seed_count, void *output,
@@ -100,7 +104,8 @@ static inline int pcast_tls12_expand(
     return result;
 }
 
-// The tag of what was encrypted: EVP_CIPHER_CTX_ctrl does the same by looking its parameters up by their names.
+// Reads the authentication tag after encryption. EVP_CIPHER_CTX_ctrl does the same, but it looks up the parameters by
+// name.
 
 static inline int pcast_evp_read_tag(EVP_CIPHER_CTX *context, void *tag, size_t count)
 {
@@ -110,7 +115,8 @@ static inline int pcast_evp_read_tag(EVP_CIPHER_CTX *context, void *tag, size_t 
     return EVP_CIPHER_CTX_get_params(context, parameters);
 }
 
-// SHA-1 by value: OpenSSL 3 marks it deprecated, but a copied EVP_MD_CTX allocates for every packet and this does not.
+// SHA-1 with a context that can be copied by value. OpenSSL 3 deprecates these functions, but copying an EVP_MD_CTX
+// would allocate memory for each packet.
 
 static inline void pcast_sha1_init(SHA_CTX *context) { SHA1_Init(context); }
 

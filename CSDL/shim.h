@@ -1,9 +1,9 @@
 #ifndef PCAST_CSDL_SHIM_H
 #define PCAST_CSDL_SHIM_H
 
-// The part of SDL 2 (2.0.18 and later, Debian's libsdl2-2.0-0) that a window of pictures needs. It is looked for when a
-// window is first wanted: no build needs its headers, and a program without a window does not load it. What is declared
-// here is as the stable interface of SDL 2 has it.
+// The part of SDL 2 (2.0.18 and later, Debian's libsdl2-2.0-0) that a video window requires. The library is loaded when
+// the first window is opened, so that a build does not require its headers and a program without a window does not load
+// it. The declarations are of SDL 2's stable ABI.
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -12,10 +12,10 @@
 
 typedef struct { int x, y, w, h; } csdl_rect;
 
-// The beginning of SDL_PixelFormat.
+// The first field of SDL_PixelFormat.
 typedef struct { uint32_t format; } csdl_pixel_format;
 
-// The beginning of SDL_Surface.
+// The first fields of SDL_Surface.
 typedef struct {
     uint32_t flags;
     csdl_pixel_format *format;
@@ -23,7 +23,7 @@ typedef struct {
     void *pixels;
 } csdl_surface;
 
-// SDL_Event: 56 bytes, of which each kind uses its own.
+// SDL_Event: 56 bytes on 64-bit systems; the members in use differ by type.
 typedef union {
     uint32_t type;
     struct { uint32_t type, timestamp, window; uint8_t event, padding[3]; int32_t data1, data2; } window;
@@ -40,7 +40,7 @@ typedef union {
 // SDL_DisplayMode.
 typedef struct { uint32_t format; int w, h, refresh_rate; void *driver; } csdl_display_mode;
 
-// SDL_SysWMinfo, of which the display is read that X11's and Wayland's parts begin with.
+// SDL_SysWMinfo; of its union only the display is declared, with which the structures of X11 and Wayland begin.
 typedef struct {
     uint8_t major, minor, patch;
     int subsystem;
@@ -75,14 +75,15 @@ enum {
     CSDL_SYSTEM_X11 = 2,
     CSDL_SYSTEM_WAYLAND = 6,
 };
-// SDL_PIXELFORMAT_RGB888 and ARGB8888: blue, green, red and a byte in memory; and IYUV.
+// SDL_PIXELFORMAT_RGB888 and SDL_PIXELFORMAT_ARGB8888, which in memory are B, G, R and X or A, and
+// SDL_PIXELFORMAT_IYUV.
 #define CSDL_PIXELS_XRGB 0x16161804u
 #define CSDL_PIXELS_ARGB 0x16362004u
 #define CSDL_PIXELS_I420 0x56555949u
-// SDL_YUV_CONVERSION_MODE
+// SDL_YUV_CONVERSION_MODE.
 enum { CSDL_YUV_BT601 = 1, CSDL_YUV_BT709 = 2 };
 
-// Every function that is called, under its own name without SDL_.
+// All functions in use, by their names without the prefix SDL_.
 #define CSDL_FUNCTIONS(F) \
     F(int, InitSubSystem, (uint32_t)) \
     F(void, QuitSubSystem, (uint32_t)) \
@@ -127,7 +128,8 @@ typedef struct {
 } csdl_library;
 #undef CSDL_MEMBER
 
-// Answers 1 when the library was found with all that is needed; otherwise what the dynamic linker says is in `reason`.
+// Loads the library. Returns 1 if it is installed with all functions; otherwise 0, and `reason` is the error of the
+// dynamic linker.
 static inline int csdl_load(csdl_library *library, const char **reason) {
     void *handle = dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
@@ -145,24 +147,27 @@ static inline int csdl_load(csdl_library *library, const char **reason) {
     return 1;
 }
 
-// What GL_RENDERER says of the context that is current; NULL without one.
+// Returns GL_RENDERER of the current OpenGL context; NULL without one.
 static inline const char *csdl_gl_renderer(const csdl_library *library) {
     const uint8_t *(*get)(unsigned) = (const uint8_t *(*)(unsigned))library->GL_GetProcAddress("glGetString");
     return get ? (const char *)get(0x1F01) : NULL;
 }
 
-// What X could not do, as with a window that was closed on the way, is no reason for a program to end, as which Xlib takes it.
+// Ignores X protocol errors, for example those for a window that has just been closed. Xlib's default handler ends the
+// process.
 static inline int csdl_pass_over_error(void *display, void *error) {
     (void)display;
     (void)error;
     return 0;
 }
 
-// Xlib's XIOErrorHandler: a connection to the X server has broken. Xlib ends the process when it returns.
+// Xlib's XIOErrorHandler, which is called when the connection to the X server is lost. Xlib ends the process if it
+// returns.
 typedef int (*csdl_broken)(void *display);
 
-// To be called before SDL opens a display: errors come on the way there, too. Xlib stays loaded from then on, and with it what is
-// set here; SDL would let go of it with the last window. Answers who was called until then, NULL where nobody was.
+// Sets the X error handlers. It must be called before SDL opens a display, because errors are already possible then.
+// Xlib stays loaded afterwards, so that the handlers remain set; SDL would unload it after the last window. Returns the
+// previous I/O error handler, NULL if there is none.
 static inline csdl_broken csdl_follow_x_errors(csdl_broken broken) {
     void *handle = dlopen("libX11.so.6", RTLD_NOW);
     if (!handle) return NULL;
@@ -173,7 +178,8 @@ static inline csdl_broken csdl_follow_x_errors(csdl_broken broken) {
     return follow ? follow(broken) : NULL;
 }
 
-// What can be read when something happens on a display; -1 where that is not known.
+// Returns the file descriptor of the display connection, which is readable when there are events; -1 if it is not
+// available.
 static inline int csdl_connection(const csdl_system_info *information) {
     int is_x11 = information->subsystem == CSDL_SYSTEM_X11;
     if (!information->display || (!is_x11 && information->subsystem != CSDL_SYSTEM_WAYLAND)) return -1;

@@ -1,5 +1,6 @@
-// What Swift does not import of V4L2: request numbers, which are function-like macros, and libv4l2's variadic calls.
-// Header only; nothing here depends on the processor.
+// Functions and constants of V4L2 that Swift does not import: request codes, which are function-like macros, and
+// variadic functions of libv4l2. This module consists of this header only and does not depend on the processor
+// architecture.
 #ifndef PCAST_CV4L2_SHIM_H
 #define PCAST_CV4L2_SHIM_H
 
@@ -26,9 +27,9 @@ static const unsigned long CV4L2_QUERY_EXT_CTRL = VIDIOC_QUERY_EXT_CTRL;
 static const unsigned long CV4L2_G_CTRL = VIDIOC_G_CTRL;
 static const unsigned long CV4L2_S_CTRL = VIDIOC_S_CTRL;
 
-// Both answer 0, or the error number, and try again when a signal came between.
+// Both functions return 0 or an error number and repeat a call that a signal interrupts.
 
-// Straight to the driver.
+// Sends the request to the driver directly.
 static inline int cv4l2_ask_driver(int descriptor, unsigned long request, void *argument) {
     int result;
     do result = ioctl(descriptor, request, argument);
@@ -36,7 +37,7 @@ static inline int cv4l2_ask_driver(int descriptor, unsigned long request, void *
     return result < 0 ? errno : 0;
 }
 
-// By libv4l2 and its plugins.
+// Sends the request through libv4l2 and its plugins.
 static inline int cv4l2_ask(int descriptor, unsigned long request, void *argument) {
     int result;
     do result = v4l2_ioctl(descriptor, request, argument);
@@ -44,7 +45,7 @@ static inline int cv4l2_ask(int descriptor, unsigned long request, void *argumen
     return result < 0 ? errno : 0;
 }
 
-// MARK: Numbers that Debian 12's headers lack (linux/uvcvideo.h and videodev2.h of Linux 6.15)
+// MARK: Constants that Debian 12's headers lack (linux/uvcvideo.h and videodev2.h of Linux 6.15)
 
 enum {
     CV4L2_CID_REGION_OF_INTEREST_RECT = 0x00980900 + 0x11e0 + 1,
@@ -58,8 +59,8 @@ enum {
 
 // MARK: Values inside unions
 
-// A control that is a rectangle: `which` is one of CV4L2_WHICH_*. The type's number is not looked at, as a driver of an
-// older kernel may have one of its own for the same 16 bytes.
+// Reads a control that is a rectangle; `which` is one of CV4L2_WHICH_*. The control's type is not verified, because
+// drivers of older kernels may use a type of their own for the same 16 bytes.
 static inline int cv4l2_get_rectangle(int descriptor, uint32_t which, uint32_t id, struct v4l2_rect *rectangle) {
     struct v4l2_ext_control control;
     struct v4l2_ext_controls controls;
@@ -89,7 +90,7 @@ static inline int cv4l2_set_rectangle(int descriptor, uint32_t id, struct v4l2_r
     return cv4l2_ask_driver(descriptor, VIDIOC_S_EXT_CTRLS, &controls);
 }
 
-// struct v4l2_querymenu is packed, and its name and value share their bytes.
+// struct v4l2_querymenu is packed, and its name and value are members of a union.
 struct cv4l2_menu_item {
     char name[32];
     int64_t value;
@@ -106,7 +107,7 @@ static inline int cv4l2_query_menu(int descriptor, uint32_t id, uint32_t index, 
     return error;
 }
 
-// MARK: Formats and buffers, of one plane in memory whichever of the two interfaces the driver has
+// MARK: Formats and buffers with one plane, for both the single-planar and the multi-planar API
 
 struct cv4l2_format {
     uint32_t width, height, pixelformat, field, stride, size, colorspace, quantization, encoding, planes;
@@ -139,7 +140,7 @@ static inline void cv4l2_read_format(int is_multiplanar, const struct v4l2_forma
         format->stride = picture->bytesperline;
         format->size = picture->sizeimage;
         format->colorspace = picture->colorspace;
-        // Of use only when the driver says that it fills in what follows the older fields.
+        // These fields are valid only if the driver has set `priv` to the magic value.
         format->quantization = picture->priv == V4L2_PIX_FMT_PRIV_MAGIC ? picture->quantization : 0;
         format->encoding = picture->priv == V4L2_PIX_FMT_PRIV_MAGIC ? picture->ycbcr_enc : 0;
         format->planes = 1;
@@ -156,7 +157,7 @@ static inline int cv4l2_get_format(int descriptor, int is_multiplanar, struct cv
     return error;
 }
 
-// Asks for the size and the pixels of `format`, and answers in it what the driver makes of them.
+// Requests the size and pixel format of `format`, and replaces them by those that the driver has selected.
 static inline int cv4l2_set_format(int descriptor, int is_multiplanar, struct cv4l2_format *format) {
     struct v4l2_format wish;
     memset(&wish, 0, sizeof wish);
@@ -179,7 +180,7 @@ static inline int cv4l2_set_format(int descriptor, int is_multiplanar, struct cv
     return error;
 }
 
-// The frame interval, a fraction of a second; EINVAL where the driver knows none.
+// Reads the frame interval in seconds as a fraction. Returns EINVAL if the driver does not support it.
 static inline int cv4l2_get_interval(
     int descriptor, int is_multiplanar, uint32_t *numerator, uint32_t *denominator, int *can_be_set) {
     struct v4l2_streamparm parameters;
@@ -207,7 +208,7 @@ static inline int cv4l2_set_interval(
     return error;
 }
 
-// Asks for `*count` buffers in the driver's memory, and answers how many there are; 0 gives them back.
+// Requests `*count` buffers of the driver, and sets it to the number allocated; 0 releases all buffers.
 static inline int cv4l2_request_buffers(int descriptor, int is_multiplanar, uint32_t *count) {
     struct v4l2_requestbuffers request;
     memset(&request, 0, sizeof request);
@@ -232,7 +233,7 @@ static inline void cv4l2_prepare(
     }
 }
 
-// Maps a buffer into this process; `*length` is 0 when that failed.
+// Maps a buffer into the address space. `*length` is 0 if that fails.
 static inline int cv4l2_map(int descriptor, int is_multiplanar, uint32_t index, void **memory, size_t *length) {
     struct v4l2_buffer buffer;
     struct v4l2_plane planes[VIDEO_MAX_PLANES];
@@ -255,7 +256,7 @@ static inline int cv4l2_queue(int descriptor, int is_multiplanar, uint32_t index
     return cv4l2_ask(descriptor, VIDIOC_QBUF, &buffer);
 }
 
-// What the driver says of a buffer that it has filled.
+// The driver's description of a filled buffer.
 struct cv4l2_frame {
     uint32_t index, offset, length, flags, sequence;
     int64_t nanoseconds;

@@ -3,7 +3,8 @@
 #include <vpx/vp8cx.h>
 #include <vpx/vpx_encoder.h>
 
-// Swift imports neither the versioned macros, nor the typed and variadic control functions, nor the union in a packet.
+// Functions for what Swift does not import: versioned macros, typed and variadic control functions, and the union in a
+// packet.
 
 static inline vpx_codec_err_t cvpx_encoder_open(
     vpx_codec_ctx_t *context, const vpx_codec_enc_cfg_t *configuration) {
@@ -17,7 +18,7 @@ static inline vpx_codec_err_t cvpx_control(vpx_codec_ctx_t *context, int control
 static inline unsigned long cvpx_deadline_realtime(void) { return VPX_DL_REALTIME; }
 static inline vpx_enc_frame_flags_t cvpx_force_key_frame(void) { return VPX_EFLAG_FORCE_KF; }
 
-/// Whether the packet holds a coded picture; if so, its bytes and whether it is a key frame.
+/// Returns whether the packet contains an encoded frame, and if so its bytes and whether it is a key frame.
 static inline int cvpx_packet_picture(
     const vpx_codec_cx_pkt_t *packet, const void **bytes, size_t *count, int *is_key_frame) {
     if (packet->kind != VPX_CODEC_CX_FRAME_PKT) return 0;

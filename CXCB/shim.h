@@ -10,8 +10,9 @@
 #include <xcb/xcbext.h>
 #include <xcb/xfixes.h>
 
-// What an extension is called by is a global that libxcb writes to, which Swift does not take as a constant. Each answers
-// what the server says of the extension, in memory of the connection's; asks the server the first time.
+// The identifiers of extensions are global variables that libxcb modifies, which Swift does not import as constants.
+// Each of these functions returns the server's information about an extension; the first call requests it from the
+// server. The connection owns the memory.
 
 static inline const xcb_query_extension_reply_t *cxcb_shm(xcb_connection_t *connection) {
     return xcb_get_extension_data(connection, &xcb_shm_id);

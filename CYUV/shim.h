@@ -8,7 +8,7 @@
 #include <libyuv/scale.h>
 #include <libyuv/scale_argb.h>
 
-// libyuv's tables of limited range by a number: 709 for BT.709, any other for BT.601.
+// Converts I420 of limited range to BGRA in memory with the matrix of BT.709 (709) or BT.601 (any other value).
 static inline int cyuv_bgra(
     const uint8_t *y, int stride_y, const uint8_t *u, int stride_u, const uint8_t *v, int stride_v, uint8_t *bgra,
     int stride_bgra, int matrix, int width, int height) {
@@ -17,7 +17,7 @@ static inline int cyuv_bgra(
         matrix == 709 ? &kYuvH709Constants : &kYuvI601Constants, width, height);
 }
 
-// Red first: libyuv writes it with U and V exchanged, by tables that are exchanged as well.
+// Converts to RGBA in memory: libyuv does so if U and V are exchanged and the matrix is one for exchanged components.
 static inline int cyuv_rgba(
     const uint8_t *y, int stride_y, const uint8_t *u, int stride_u, const uint8_t *v, int stride_v, uint8_t *rgba,
     int stride_rgba, int matrix, int width, int height) {

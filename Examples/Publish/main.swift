@@ -1,21 +1,22 @@
 import Glibc
 import PCast
 
-// Publishes the test picture, or the file or address that is named, until it ends.
+// Publishes the test pattern, or the given file or URI, until the session ends.
+//
 // Usage: PublishExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [SOURCE [SECONDS|handle-signals]]
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3 else { fatalError("usage: PublishExample URI AUTH-TOKEN STREAM-TOKEN [SOURCE [SECONDS]]") }
 let values = Array(arguments)
 let source = values.count > 3 ? values[3] : "synthetic"
 
-/// A line for whoever reads along: at once, where the output is a pipe too.
+/// Prints a line and flushes the output, which would otherwise be buffered if it is a pipe.
 func say(_ parts: Any...) {
     print(parts.map { "\($0)" }.joined(separator: " "))
     fflush(nil)
 }
 
 var options = PCastOptions(uri: values[0])
-// Ctrl-C ends the program either way; with this, viewers know at once.
+// SIGINT ends the program in either case; with this option, the stream is also ended for its subscribers immediately.
 options.processTerminationSignalHandling = values.last == "handle-signals"
 let pcast = PCast(options)
 do {

@@ -1,4 +1,4 @@
-// A platform inside a program of one's own: serves WHIP, WHEP, the PCast protocol and the pages until it is ended.
+// Runs a platform in this process: it serves WHIP, WHEP, the PCast protocol and the web pages until the process ends.
 import PCastMedia
 import PCastPlatform
 

@@ -1,14 +1,15 @@
 import Glibc
 import PCast
 
-// Watches a stream, and keeps its last picture.
+// Subscribes to a stream and saves its last frame.
+//
 // Usage: WatchExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]
 let values = Array(CommandLine.arguments.dropFirst())
 guard values.count >= 3 else {
     fatalError("usage: WatchExample URI AUTH-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]")
 }
 
-/// A line for whoever reads along: at once, where the output is a pipe too.
+/// Prints a line and flushes the output, which would otherwise be buffered if it is a pipe.
 func say(_ parts: Any...) {
     print(parts.map { "\($0)" }.joined(separator: " "))
     fflush(nil)

@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import PCastIO
 
-/// Runs the command that the arguments name, with standard output as every program of PCast has it.
+/// Runs the command that the arguments select; standard output is prepared as in every program of PCast.
 @main
 enum Program {
     static func main() async {
         StandardOutput.prepare()
-        // A measurement that nobody reads is not worth its time.
+        // Without a reader of the results, the measurement ends.
         StandardOutput.whenClosed { _exit(0) }
         await BenchCommand.main(nil)
     }

@@ -1,23 +1,23 @@
 import CFFmpeg
 
-/// What a codec or a file could not do; each text says what to do about it.
+/// An error of a codec, a file or an address. Its description says what to do.
 public enum CodecError: Error, Hashable, Sendable {
-    /// The library was built without this codec or format.
+    /// FFmpeg, libopus or libvpx lacks this codec or format.
     case missing(String)
-    /// A setting that the codec refuses, such as an odd size.
+    /// The codec does not support a setting, such as an odd width.
     case unsupported(String)
-    /// A file or an address that cannot be opened.
+    /// A file or an address cannot be opened.
     case cannotOpen(String, reason: String)
-    /// It holds nothing that was asked for.
+    /// A file or an address has no track that can be used.
     case noTrack(String)
-    /// Bytes that are not what they claim to be.
+    /// The media are invalid, or the source broke off.
     case damaged(String)
-    /// A file that cannot be written.
+    /// A file cannot be written.
     case cannotWrite(String, reason: String)
-    /// A call of the library failed that does not fail in health.
+    /// A library call failed unexpectedly.
     case failed(String, reason: String)
 
-    /// FFmpeg's words for an error number.
+    /// Returns FFmpeg's description of an error number.
     static func reason(_ number: Int32) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
             buffer.initialize(repeating: 0)
@@ -28,6 +28,7 @@ public enum CodecError: Error, Hashable, Sendable {
 }
 
 extension CodecError: CustomStringConvertible {
+    /// The error, and in most cases what to do about it.
     public var description: String {
         switch self {
         case .missing(let what): "\(what) is missing: install Debian's FFmpeg, libopus and libvpx packages"

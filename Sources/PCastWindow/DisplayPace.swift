@@ -1,23 +1,23 @@
 import PCastMedia
 
-/// When pictures may be drawn on a display without vertical synchronisation: one for each of its ticks. It is told the
-/// time.
+/// Limits drawing to the refresh rate on a display without vertical synchronization. It reads no clock; the caller
+/// passes the time.
 ///
-/// A picture that comes up to half a tick early is drawn at once and paid for by the next one, so that pictures whose
-/// arrival trembles, at the display's own rate, are all shown.
+/// A frame may be up to half an interval early, which the next frame compensates. Thus all frames of a stream with
+/// jitter at the display's own rate are shown.
 struct DisplayPace {
-    /// From tick to tick.
+    /// The time between refreshes.
     let interval: TimeSpan
 
-    /// When the next picture is due by the pace of those before.
+    /// The time at which the next frame is due.
     private var next: Instant?
 
-    /// - Parameter refreshRate: of the display, a second; 0 where it does not say, as virtual ones, which counts as 60.
+    /// Creates a pace from a refresh rate per second. 0, which virtual displays report, counts as 60.
     init(refreshRate: Int) {
         interval = .seconds(1) / Int64(refreshRate > 0 ? refreshRate : 60)
     }
 
-    /// The earliest moment for a picture.
+    /// Returns the earliest time for a frame.
     func earliest(at now: Instant) -> Instant {
         guard let next else { return now }
         return max(now, next - interval / 2)

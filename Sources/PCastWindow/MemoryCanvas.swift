@@ -3,15 +3,15 @@ import PCastCodecs
 import PCastMedia
 import PCastRendering
 
-/// Draws by libyuv into the window's own memory, which an X server on this machine shares (MIT-SHM).
+/// Draws with libyuv to the window's memory, which a local X server shares (MIT-SHM).
 struct MemoryCanvas: WindowCanvas {
     private let sdl: SDLLibrary
     private let window: UnsafeMutableRawPointer
     private let painter = PicturePainter()
-    /// Where the picture before this one lay: what is around it is black already.
+    /// The placement of the previous frame, around which the memory is already black.
     private var drawn: (place: PictureArrangement.Place, pixels: UnsafeMutableRawPointer)?
 
-    /// Nil where the display gives no memory of a format that is known here.
+    /// Returns nil if the display's pixel format is not supported.
     init?(_ sdl: SDLLibrary, window: UnsafeMutableRawPointer) {
         (self.sdl, self.window) = (sdl, window)
         guard let surface = sdl.calls.GetWindowSurface(window), Self.isKnown(surface) else { return nil }
@@ -25,7 +25,7 @@ struct MemoryCanvas: WindowCanvas {
     }
 
     mutating func draw(_ frame: VideoFrame?, _ arrangement: PictureArrangement) -> Bool {
-        // Asked for each time: after a change of size it is another.
+        // The surface is queried each time, because it changes with the size.
         guard let surface = sdl.calls.GetWindowSurface(window), Self.isKnown(surface),
             let pixels = surface.pointee.pixels
         else { return false }

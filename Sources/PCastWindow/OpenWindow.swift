@@ -5,19 +5,19 @@ import PCastIO
 import PCastMedia
 import PCastRendering
 
-/// A window that is on the display. Used by the thread of windows alone.
+/// A window on the display. Only the window thread uses it.
 struct OpenWindow {
     enum Outcome {
         case idle
-        /// There is a picture that may be drawn then.
+        /// A frame may be drawn at this time.
         case waits(until: Instant)
         case failed(String)
     }
 
-    /// Before the first picture says how large it shall be.
+    /// The size before the first frame sets it.
     private static let provisional = Dimensions(width: 640, height: 360)
 
-    /// SDL's.
+    /// SDL's window.
     let pointer: UnsafeMutableRawPointer
     let number: UInt32
     let state: WindowState
@@ -27,7 +27,7 @@ struct OpenWindow {
     private let mayWaitForDisplay: Bool
     private var canvas: (any WindowCanvas)?
     private var pace: DisplayPace
-    /// It appears with its first picture, in that one's size.
+    /// Whether the window is hidden until its first frame, which sets its size.
     private var isHidden: Bool
     private var failures = 0
 
@@ -59,14 +59,14 @@ struct OpenWindow {
         sdl.calls.DestroyWindow(pointer)
     }
 
-    /// Its canvas is made anew for the next picture.
+    /// Discards the canvas. It is created again for the next frame.
     mutating func forgetCanvas() {
         canvas?.close()
         canvas = nil
         state.expose()
     }
 
-    /// Takes in that something happened to the window.
+    /// Handles a window event.
     mutating func take(_ event: UInt8) {
         switch event {
         case UInt8(CSDL_WINDOW_EXPOSED): state.expose()
@@ -80,7 +80,7 @@ struct OpenWindow {
 
     // MARK: Drawing
 
-    /// Draws what waits, if it is due.
+    /// Draws a queued frame if it is due.
     mutating func draw() -> Outcome {
         if let options = state.takeChanges() { apply(options) }
         let needs = state.needs
@@ -124,7 +124,7 @@ struct OpenWindow {
         return canvas != nil
     }
 
-    /// Whether the kernel has a device for drawing; without, every OpenGL is emulated, and loading it takes long.
+    /// Whether the kernel has a graphics device. Otherwise OpenGL is emulated, and loading it takes long.
     private static let hasGraphicsProcessor = ["/dev/dri", "/dev/nvidia0", "/dev/mali0"]
         .contains { (path: String) in access(path, F_OK) == 0 }
 
@@ -135,7 +135,7 @@ struct OpenWindow {
         return DisplayPace(refreshRate: isKnown ? Int(mode.refresh_rate) : 0)
     }
 
-    // MARK: The window itself
+    // MARK: Window
 
     private var dimensions: Dimensions {
         if let canvas { return canvas.dimensions }
@@ -150,7 +150,7 @@ struct OpenWindow {
         _ = sdl.calls.SetWindowFullscreen(pointer, flags)
     }
 
-    /// Shows the window as large as its first picture, or as the display has room for.
+    /// Shows the window with the size of its first frame, or as large as the display allows.
     private mutating func appear(in picture: Dimensions) {
         isHidden = false
         let size =

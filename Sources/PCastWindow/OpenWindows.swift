@@ -3,13 +3,13 @@ import PCastIO
 import PCastMedia
 import PCastRendering
 
-/// The windows that are open. Used by the thread of windows alone.
+/// The open windows. Only the window thread uses it.
 struct OpenWindows {
     private let sdl: SDLLibrary
-    /// SDL's name of what the display is, such as `x11`.
+    /// SDL's name of the video driver, such as `x11`.
     private let system: String
     private var windows: [OpenWindow] = []
-    /// What can be read when something happens on the display; nil where that is not known.
+    /// The file descriptor that becomes readable with display events; nil if it is unknown.
     private(set) var connection: Int32?
 
     init(_ sdl: SDLLibrary, system: String) {
@@ -20,7 +20,7 @@ struct OpenWindows {
 
     mutating func open(_ state: WindowState) -> WindowError? {
         if windows.contains(where: { $0.state === state }) { return nil }
-        // Each synchronised window waits for the display by itself: with two of them both would be slow.
+        // With vertical synchronization, each window waits for the display, so two of them would halve the rate.
         let isFirst = windows.isEmpty
         do throws(WindowError) {
             let window = try OpenWindow(sdl, state, system: system, mayWaitForDisplay: isFirst)
@@ -44,7 +44,7 @@ struct OpenWindows {
         for window in windows { close(window.state, as: .lost(reason: "the program ends")) }
     }
 
-    /// Draws what is due. Answers when something will be.
+    /// Draws frames that are due. Returns the time at which the next one is due; nil for none.
     mutating func draw() -> Instant? {
         var deadline: Instant?
         for index in windows.indices.reversed() {
@@ -61,7 +61,7 @@ struct OpenWindows {
         return deadline
     }
 
-    /// Takes in what has happened. Answers whether anything has.
+    /// Handles all pending events. Returns whether there were any.
     @discardableResult
     mutating func takeEvents() -> Bool {
         var event = csdl_event()
@@ -97,7 +97,8 @@ struct OpenWindows {
         }
     }
 
-    /// - Parameter number: 0 where no window has the keyboard, as without a window manager: then it is the only one's.
+    /// Returns the index of a window by SDL's ID. The ID is 0 if no window has the keyboard focus, as without a window
+    /// manager; then it is that of the only window.
     private func index(of number: UInt32) -> Int? {
         if number == 0 { return windows.count == 1 ? 0 : nil }
         return windows.firstIndex { $0.number == number }
@@ -113,7 +114,7 @@ struct OpenWindows {
 }
 
 extension SurfaceKey {
-    /// SDL's number of a key: what it writes, or a place on the keyboard with bit 30 (SDL_Keycode).
+    /// Returns the key of an SDL_Keycode: a character, or a scan code with bit 30. Returns nil for other keys.
     fileprivate init?(symbol: Int32) {
         switch symbol {
         case 27: self = .escape

@@ -1,15 +1,14 @@
 public import PCastMedia
 public import PCastRendering
 
-/// A window on an X11 or Wayland display, by SDL 2, in which a renderer's pictures are shown: one for each tick of the
-/// display, the newest.
+/// A window on an X11 or Wayland display (SDL 2). It shows at most one frame per refresh of the display, the newest.
 ///
-/// All windows of a process are drawn by one thread, which there is as long as a window is open. SDL is loaded when the
-/// first is opened.
+/// One thread draws all windows of the process. It exists while a window is open. SDL is loaded when the first window
+/// is opened.
 public final class PictureWindow: RenderSurface {
     private let state: WindowState
 
-    /// Not yet open.
+    /// Creates a window that is not open.
     public init(_ options: WindowOptions = WindowOptions()) { state = WindowState(options) }
 
     deinit {
@@ -33,13 +32,15 @@ public final class PictureWindow: RenderSurface {
     /// window is lost for any other reason.
     public var isOpenRequested: Bool { state.isRequested }
 
-    /// Whether it is there.
+    /// Whether the window is open.
     public var isOpen: Bool { state.events.dimensions != nil }
 
+    /// Shows a frame. It replaces a frame that was not drawn yet.
     public func show(_ frame: VideoFrame) {
         if state.put(frame) { WindowThread.shared.wake() }
     }
 
+    /// The arrangement of frames. A change applies to the current frame at once.
     public var arrangement: PictureArrangement {
         get { state.arrangement }
         set {
@@ -48,7 +49,7 @@ public final class PictureWindow: RenderSurface {
         }
     }
 
-    /// Whether it takes the whole display.
+    /// Whether the window is full screen.
     public var isFullscreen: Bool {
         get { state.isFullscreen }
         set {
@@ -57,7 +58,7 @@ public final class PictureWindow: RenderSurface {
         }
     }
 
-    /// What stands above the picture.
+    /// The title of the window.
     public var title: String {
         get { state.title }
         set {
@@ -66,10 +67,12 @@ public final class PictureWindow: RenderSurface {
         }
     }
 
+    /// The statistics of the window.
     public var statistics: SurfaceStatistics { state.statistics }
 
+    /// The events of the window from now on.
     public var events: AsyncStream<SurfaceEvent> { state.events.read() }
 
-    /// What draws: the display's system and "libyuv" or "OpenGL"; nil while the window is not open.
+    /// The video driver and "libyuv" or "OpenGL"; nil while the window is not open.
     public var drawing: String? { state.drawing }
 }

@@ -1,13 +1,13 @@
 import CSDL
 
-/// SDL 2, looked for when a window is first wanted, so that programs without one neither need nor load it.
-struct SDLLibrary: @unchecked Sendable {  // written once, before anyone has it
+/// SDL 2, which is loaded at run time when a window is opened. Programs without a window do not need it.
+struct SDLLibrary: @unchecked Sendable {  // initialized before it is shared
     let calls: csdl_library
 
-    /// Nil where it is not there; `missing` says why.
+    /// The library; nil if it cannot be loaded for the reason in `missing`.
     static let shared: SDLLibrary? = loaded.library
 
-    /// What the dynamic linker says, where it is not there.
+    /// The dynamic linker's error; empty if the library was loaded.
     static let missing: String = loaded.reason
 
     private static let loaded: (library: SDLLibrary?, reason: String) = {
@@ -19,6 +19,6 @@ struct SDLLibrary: @unchecked Sendable {  // written once, before anyone has it
         return (SDLLibrary(calls: calls), "")
     }()
 
-    /// What SDL says of the last call that failed on this thread.
+    /// SDL's error of the last call that failed on this thread.
     var reason: String { calls.GetError().map { String(cString: $0) } ?? "" }
 }

@@ -3,8 +3,7 @@ import PCastCodecs
 import PCastMedia
 import PCastRendering
 
-/// Draws by the graphics processor: pictures become textures as they are, and are converted, scaled, turned and mirrored
-/// there.
+/// Draws with the GPU: frames become textures, and the GPU converts, scales, rotates and mirrors them.
 struct TextureCanvas: WindowCanvas {
     let isSynchronized: Bool
     private let sdl: SDLLibrary
@@ -12,10 +11,10 @@ struct TextureCanvas: WindowCanvas {
     private var texture: UnsafeMutableRawPointer?
     private var textureDimensions: Dimensions?
     private var matrix: MatrixCoefficients?
-    /// What the texture holds.
+    /// The frame in the texture.
     private var uploaded: VideoFrame?
 
-    /// Nil where there is no renderer, or only an emulated one and that is not wanted.
+    /// Returns nil if there is no renderer, or only an emulated one that is not wanted.
     init?(
         _ sdl: SDLLibrary, window: UnsafeMutableRawPointer, isSynchronized: Bool, isEmulationRefused: Bool
     ) {
@@ -55,7 +54,7 @@ struct TextureCanvas: WindowCanvas {
         if frame === uploaded { return true }
         if textureDimensions != frame.dimensions || matrix != frame.matrix {
             if let texture { sdl.calls.DestroyTexture(texture) }
-            // Looked at when a texture is made, or first drawn.
+            // SDL reads this mode when a texture is created or first drawn.
             sdl.calls.SetYUVConversionMode(
                 Int32(frame.matrix == .bt709 ? CSDL_YUV_BT709 : CSDL_YUV_BT601))
             texture = sdl.calls.CreateTexture(
@@ -73,7 +72,7 @@ struct TextureCanvas: WindowCanvas {
     private func copy(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> Bool {
         let place = arrangement.place(frame.dimensions, on: dimensions)
         var part = csdl_rect(place.part)
-        // SDL turns what it has drawn, around the middle of the target; and mirrors before that.
+        // SDL rotates around the center of the target, after mirroring.
         var target = csdl_rect(place.target)
         if arrangement.rotation.exchangesSides {
             (target.w, target.h) = (target.h, target.w)
@@ -85,7 +84,7 @@ struct TextureCanvas: WindowCanvas {
             Int32(arrangement.mirroring.rawValue)) == 0
     }
 
-    /// Whether the OpenGL of the renderer that was made last is a program: Mesa's, under its names for that.
+    /// Returns whether the last renderer's OpenGL is emulated by software, by the names that Mesa and others report.
     private static func isEmulated(_ sdl: SDLLibrary) -> Bool {
         var calls = sdl.calls
         guard let name = csdl_gl_renderer(&calls) else { return false }

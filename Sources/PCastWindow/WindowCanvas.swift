@@ -2,15 +2,15 @@ import CSDL
 import PCastMedia
 import PCastRendering
 
-/// What a window's pictures are drawn with. Used by the thread of windows alone.
+/// The drawing method of a window. Only the window thread uses it.
 protocol WindowCanvas {
-    /// Whether drawing waits for the display's next tick.
+    /// Whether drawing waits for the display's next refresh.
     var isSynchronized: Bool { get }
 
-    /// Draws a picture, or black without one. Answers false when the window's surface is lost and must be made anew.
+    /// Draws a frame, or black without one. Returns false if the window's surface is lost and must be created again.
     mutating func draw(_ frame: VideoFrame?, _ arrangement: PictureArrangement) -> Bool
 
-    /// In pixels.
+    /// The size in pixels.
     var dimensions: Dimensions { get }
 
     func close()

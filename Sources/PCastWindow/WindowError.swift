@@ -1,14 +1,15 @@
-/// Why there is no window.
+/// The reason why a window cannot be opened.
 public enum WindowError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// SDL 2 is not installed; in the dynamic linker's words.
+    /// SDL 2 is not installed. Contains the dynamic linker's error.
     case missing(String)
 
-    /// There is no display, or it refused; in SDL's words.
+    /// There is no display, or it refused the window. Contains SDL's error.
     case refused(String)
 
-    /// The X server has gone, and SDL with it: another can be had by another process alone.
+    /// The connection to the X server broke. SDL cannot be used again in this process.
     case displayLost
 
+    /// The error, and what to install if SDL is missing.
     public var description: String {
         switch self {
         case .missing(let reason):

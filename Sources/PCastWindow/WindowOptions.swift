@@ -1,27 +1,33 @@
 public import PCastMedia
 public import PCastRendering
 
-/// How a window is opened.
+/// The options of a window.
 public struct WindowOptions: Sendable {
-    /// Who draws.
+    /// The method of drawing.
     public enum Drawing: String, CaseIterable, Sendable {
-        /// The graphics processor where there is one, else the processor.
+        /// The GPU if there is one, otherwise the CPU.
         case automatic
-        /// OpenGL, also one that is emulated; vertical synchronisation where the display has it.
+        /// OpenGL, even if it is emulated, with vertical synchronization if available.
         case accelerated
-        /// libyuv, straight into memory that is shared with the X server: a tenth of what an emulated OpenGL takes.
+        /// libyuv, directly to memory that is shared with the X server. It takes a tenth of the CPU time of emulated
+        /// OpenGL.
         case software
     }
 
+    /// The title of the window.
     public var title: String
 
-    /// In pixels of the display; nil for the size of the first picture, as far as the display has room for it.
+    /// The size in pixels; nil for the size of the first frame, limited by the display.
     public var dimensions: Dimensions?
 
+    /// Whether the window is full screen.
     public var isFullscreen: Bool
+    /// The arrangement of frames.
     public var arrangement: PictureArrangement
+    /// The method of drawing.
     public var drawing: Drawing
 
+    /// Creates options.
     public init(
         title: String = "PCast", dimensions: Dimensions? = nil, isFullscreen: Bool = false,
         arrangement: PictureArrangement = PictureArrangement(), drawing: Drawing = .automatic

@@ -3,12 +3,12 @@ import PCastMedia
 import PCastRendering
 import Synchronization
 
-/// What a window and the thread of windows share: a queue of one picture, and how it is to be shown.
+/// The state that a window shares with the window thread: a queue of one frame, and the options.
 final class WindowState: Sendable {
-    /// What is to be drawn.
+    /// The content to draw.
     struct Work {
         var frame: VideoFrame?
-        /// When the picture was given; nil when it is drawn again.
+        /// The time at which the frame was passed; nil if it is redrawn.
         var given: Instant?
         var arrangement: PictureArrangement
     }
@@ -17,9 +17,9 @@ final class WindowState: Sendable {
         var options: WindowOptions
         var waiting: (frame: VideoFrame, given: Instant)?
         var last: VideoFrame?
-        /// The last picture is to be drawn once more.
+        /// Whether the last frame must be redrawn.
         var isStale = false
-        /// Title or full screen are to be brought to what the options say.
+        /// Whether the title or full-screen mode in the options must be applied.
         var isChanged = false
         var isOpen = false
         var isRequested = false
@@ -32,9 +32,9 @@ final class WindowState: Sendable {
 
     init(_ options: WindowOptions) { state = Mutex(State(options: options)) }
 
-    // MARK: The window's side
+    // MARK: Window
 
-    /// Takes a picture. Answers whether the thread is to be woken.
+    /// Queues a frame. Returns whether the window thread must be woken.
     func put(_ frame: VideoFrame) -> Bool {
         let now = MonotonicClock.now()
         return state.withLock { state in
@@ -93,7 +93,7 @@ final class WindowState: Sendable {
         set { state.withLock { $0.isRequested = newValue } }
     }
 
-    // MARK: The thread's side
+    // MARK: Window thread
 
     func opened(_ dimensions: Dimensions) {
         state.withLock { state in
@@ -104,7 +104,7 @@ final class WindowState: Sendable {
         events.tell(.ready(dimensions))
     }
 
-    /// - Parameter event: `closed` or `lost`.
+    /// Records that the window was `closed` or `lost`.
     func closed(_ event: SurfaceEvent) {
         state.withLock { state in
             state.isOpen = false
@@ -120,13 +120,13 @@ final class WindowState: Sendable {
 
     func draws(with name: String) { state.withLock { $0.drawing = name } }
 
-    /// The window was uncovered, or has another size.
+    /// Requests a redraw after the window was uncovered or resized.
     func expose() { state.withLock { $0.isStale = true } }
 
-    /// The size of the first picture, once there is one.
+    /// The size of the first frame; nil before it.
     var firstDimensions: Dimensions? { state.withLock { ($0.waiting?.frame ?? $0.last)?.dimensions } }
 
-    /// Whether title or full screen have changed since this was asked.
+    /// Returns the options if title or full-screen mode changed, and clears the change; nil otherwise.
     func takeChanges() -> WindowOptions? {
         state.withLock { state in
             defer { state.isChanged = false }
@@ -134,10 +134,10 @@ final class WindowState: Sendable {
         }
     }
 
-    /// Whether there is a picture that has not been drawn, and whether the last must be drawn again.
+    /// Whether a frame is queued, and whether the last one must be redrawn.
     var needs: (picture: Bool, redraw: Bool) { state.withLock { ($0.waiting != nil, $0.isStale) } }
 
-    /// What is to be drawn now.
+    /// Returns the content to draw, and clears the queue.
     func take() -> Work {
         state.withLock { state in
             let waiting = state.waiting

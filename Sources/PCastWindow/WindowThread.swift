@@ -6,8 +6,8 @@ import PCastMedia
 import PCastRendering
 import Synchronization
 
-/// The thread that has SDL for itself, which allows no other one its windows: opens and closes them, draws, and reads
-/// what happens to them. It runs while there is a window.
+/// The window thread. It alone calls SDL, which requires that: it opens and closes windows, draws them, and reads their
+/// events. It runs while there is a window.
 final class WindowThread: Sendable {
     static let shared = WindowThread()
 
@@ -18,22 +18,22 @@ final class WindowThread: Sendable {
     }
 
     private struct State {
-        /// What is not done; the first one may be under way.
+        /// The pending commands. The first one may be in progress.
         var commands: [Command] = []
-        /// Told once SDL has ended.
+        /// The callbacks to call after SDL has ended.
         var endings: [@Sendable () -> Void] = []
-        /// Those that may be open: who is told when the display goes.
+        /// The windows that may be open, which are notified if the display is lost.
         var windows: [WindowState] = []
         var isRunning = false
         var isDisplayLost = false
-        /// Nil while the thread does not run.
+        /// The descriptor that wakes the thread; nil while it does not run.
         var alarm: WakeDescriptor?
         var thread: pthread_t?
     }
 
-    /// A window that nothing happens to is looked at as seldom as this.
+    /// The longest wait without events.
     private static let longestWait = TimeSpan.seconds(1)
-    /// As seldom, where nothing tells of the display's events.
+    /// The longest wait if there is no descriptor for display events.
     private static let blindWait = TimeSpan.milliseconds(10)
 
     private let state = Mutex(State())
@@ -54,13 +54,13 @@ final class WindowThread: Sendable {
         send(.close(window))
     }
 
-    /// Has windows looked at. Not by an event of SDL: that would travel by a second connection to the X server, of which
-    /// Xlib ends the process when it breaks.
+    /// Wakes the thread. It does not use an SDL event, because that requires a second connection to the X server, and
+    /// Xlib ends the process if that connection breaks.
     func wake() { state.withLock { $0.alarm }?.signal() }
 
-    /// Closes all windows before the process ends, for as long as a person would not notice: OpenGL's libraries are taken
-    /// apart at the end, and whoever draws then would crash. Called once OpenGL is there, as what is registered last is
-    /// done first.
+    /// Closes all windows before the process exits, within one second. OpenGL's libraries are finalized at exit, and a
+    /// thread that draws then would crash. It is registered after OpenGL is loaded, because exit handlers run in
+    /// reverse order.
     static let closesAtExit: Void = {
         atexit {
             let (shared, closed) = (WindowThread.shared, DispatchSemaphore(value: 0))
@@ -70,8 +70,8 @@ final class WindowThread: Sendable {
         }
     }()
 
-    /// Once: Xlib would end the process for an error of any window, and for a display that goes away. Whose connections
-    /// are not ours is judged as before.
+    /// Replaces Xlib's handlers once, because they end the process after an error of any window or the loss of a
+    /// display. The previous handler still handles connections of other libraries.
     private static let judgeBefore: csdl_broken? = csdl_follow_x_errors { display in
         WindowThread.shared.loseDisplay()
         return WindowThread.judgeBefore?(display) ?? 0
@@ -91,7 +91,7 @@ final class WindowThread: Sendable {
         }
     }
 
-    /// Answers whoever wants a window that there is none, and ends.
+    /// Reports an error to all pending commands and marks the thread as ended.
     private func refuse(_ error: WindowError) {
         let commands = state.withLock { state in
             defer { state.commands = [] }
@@ -109,7 +109,7 @@ final class WindowThread: Sendable {
         }
     }
 
-    // MARK: The thread
+    // MARK: Window thread
 
     private func run() {
         BrokenPipe.blockOnThisThread()
@@ -122,7 +122,7 @@ final class WindowThread: Sendable {
         }
         if state.withLock({ $0.isDisplayLost }) { return refuse(.displayLost) }
         state.withLock { $0.thread = pthread_self() }
-        // Signals and the end of the last window are the program's to judge.
+        // The program handles signals and the closing of the last window itself.
         _ = sdl.calls.SetHint("SDL_NO_SIGNAL_HANDLERS", "1")
         _ = sdl.calls.SetHint("SDL_QUIT_ON_LAST_WINDOW_CLOSE", "0")
         _ = sdl.calls.SetHint("SDL_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR", "0")
@@ -131,13 +131,13 @@ final class WindowThread: Sendable {
             return refuse(.refused(sdl.reason))
         }
         let system = sdl.calls.GetCurrentVideoDriver().map { String(cString: $0) } ?? ""
-        // Where there is no display SDL draws into memory that nobody sees.
+        // Without a display, SDL would draw to invisible memory.
         if ["offscreen", "dummy", "evdev"].contains(system), getenv("SDL_VIDEODRIVER") == nil {
             sdl.calls.QuitSubSystem(UInt32(CSDL_INIT_VIDEO))
             return refuse(.refused("there is no display: neither DISPLAY nor WAYLAND_DISPLAY names one"))
         }
-        // An emulated OpenGL under a window's memory costs ten times the copy that X11 makes without it. Wayland's
-        // windows have no memory of their own in SDL 2.
+        // Emulated OpenGL behind a window's memory costs ten times as much as X11's own copy. On Wayland, SDL 2 always
+        // needs it.
         if system == "x11" { _ = sdl.calls.SetHint("SDL_FRAMEBUFFER_ACCELERATION", "0") }
         state.withLock { $0.alarm = alarm }
         var windows = OpenWindows(sdl, system: system)
@@ -149,7 +149,7 @@ final class WindowThread: Sendable {
             wait(until: windows.draw(), alarm, &windows)
         } while !isDone(windows)
         sdl.calls.QuitSubSystem(UInt32(CSDL_INIT_VIDEO))
-        // Whoever came while SDL ended begins anew.
+        // Commands that came while SDL ended start it again.
         let (endings, isWanted) = state.withLock { state in
             defer { state.endings = [] }
             state.isRunning = !state.commands.isEmpty
@@ -176,8 +176,8 @@ final class WindowThread: Sendable {
         case .close(let window): windows.close(window, as: .lost(reason: "closed"))
         case .closeAll(let answer):
             windows.closeAll()
-            // Who ends the process waits until SDL has let go of OpenGL: libraries that go while others are taken apart
-            // are called when they are gone.
+            // The process must wait until SDL has released OpenGL, because its libraries crash if they are called after
+            // they were finalized.
             state.withLock { $0.endings.append(answer) }
         }
     }
@@ -192,7 +192,7 @@ final class WindowThread: Sendable {
     }
 
     private func wait(until deadline: Instant?, _ alarm: WakeDescriptor, _ windows: inout OpenWindows) {
-        // What was read while something was drawn lies there already, and nothing would tell of it.
+        // Events that SDL read while it drew are already queued, and the descriptor does not report them.
         if windows.isEmpty || windows.takeEvents() { return }
         let longest = windows.connection == nil ? Self.blindWait : Self.longestWait
         let span = min(deadline.map { max($0 - MonotonicClock.now(), .zero) } ?? longest, longest)
@@ -200,9 +200,9 @@ final class WindowThread: Sendable {
         windows.takeEvents()
     }
 
-    /// The connection to the X server has broken, under some function of SDL's. That does not return: SDL takes it that
-    /// the process ends then, and does not look at what it is answered. Nor may anything else be asked of SDL, not even
-    /// to end. So the thread stays where it is, and all who count on it are told here. On other threads this does nothing.
+    /// Handles the loss of the connection to the X server within an SDL call. The handler must not return, because SDL
+    /// assumes that the process ends. SDL must not be called again, not even to quit. So this thread stays here forever
+    /// after it has notified all windows. It does nothing on other threads.
     private func loseDisplay() {
         let lost: (windows: [WindowState], endings: [@Sendable () -> Void])? = state.withLock { state in
             guard let thread = state.thread, pthread_equal(thread, pthread_self()) != 0 else { return nil }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// The counter of `scripts/malloc-counter.c`, when this process was started with it.
+/// The allocation counter of `scripts/malloc-counter.c`, if this process was started with it.
 struct AllocationCounter {
     private static let marker = "PCAST_BENCH_MALLOC_COUNTER"
 
     private let read: @convention(c) () -> UInt
     private let trace: @convention(c) (Int32) -> Void
 
-    /// Of this thread, since it began.
+    /// The number of allocations by this thread since it started.
     var count: Int { Int(read()) }
 
-    /// Lets the next allocations of this thread say where they are made.
+    /// Prints the backtraces of the next allocations by this thread.
     func traceNext(_ count: Int) { trace(Int32(count)) }
 
-    /// Nil when this process was not started with it.
+    /// The counter; nil if this process was not started with it.
     static let loaded: AllocationCounter? = {
         guard let read = dlsym(nil, "pcast_malloc_count"), let trace = dlsym(nil, "pcast_malloc_trace") else {
             return nil
@@ -23,9 +23,8 @@ struct AllocationCounter {
             trace: unsafeBitCast(trace, to: (@convention(c) (Int32) -> Void).self))
     }()
 
-    /// Builds the counter and runs this program again with it, in this process's place; returns when it is there.
-    ///
-    /// - Throws: `BenchFailure` without a C compiler, or where the kernel does not let it be loaded.
+    /// Builds the counter and replaces this process with one that loads it. Returns if the counter is loaded. Throws
+    /// `BenchFailure` without a C compiler, or if the kernel does not load it.
     static func load(source: String) throws {
         if loaded != nil { return }
         guard ProcessInfo.processInfo.environment[marker] == nil else {
@@ -46,7 +45,7 @@ struct AllocationCounter {
         throw BenchFailure("exec: \(String(cString: strerror(errno)))")
     }
 
-    /// Takes the library away, which stays loaded.
+    /// Removes the library's file. The library remains loaded.
     static func removeFile() {
         guard let path = ProcessInfo.processInfo.environment[marker] else { return }
         try? FileManager.default.removeItem(atPath: path)

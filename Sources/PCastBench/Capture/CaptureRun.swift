@@ -5,20 +5,20 @@ import PCastJSON
 import PCastMedia
 import Synchronization
 
-/// Captures and encodes as a publisher does, without a network, and says what became of the pictures.
+/// Captures and encodes like a publisher, without a network, and returns the statistics.
 struct CaptureRun: Sendable {
     private struct Seen: Sendable {
         var captured = 0
         var encoded = 0
-        /// Milliseconds between a picture's capture time and the beginning of its encoding.
+        /// The times from capture to the start of encoding, in milliseconds.
         var handovers: [Double] = []
     }
 
     let source: any VideoSource
     let bitrate: Bitrate
-    /// After how long a source that goes on is stopped.
+    /// The time after which an endless source is stopped.
     let duration: TimeSpan
-    /// Whether pictures are encoded, or only made.
+    /// Whether frames are encoded after capture.
     let encodes: Bool
 
     func run() async throws -> JSONObject {

@@ -1,14 +1,12 @@
 import Foundation
 import PCastMedia
 
-/// What a program took of the processors, told by the kernel when it ended.
+/// The CPU time and the output of a program, reported by the kernel at its end.
 struct ChildCost {
     var processor: TimeSpan
     var output: String
 
-    /// Runs a program to its end.
-    ///
-    /// - Throws: `BenchFailure` when it cannot be started, or fails.
+    /// Runs a program to its end. Throws `BenchFailure` if it does not start or fails.
     static func run(_ program: String, _ arguments: [String]) throws -> ChildCost {
         let output = Pipe()
         var actions = posix_spawn_file_actions_t()

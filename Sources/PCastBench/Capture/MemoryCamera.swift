@@ -5,12 +5,11 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// A camera whose driver's buffers are a file in memory: raw YUYV pictures, dequeued one after another at a constant
-/// rate, again and again.
+/// A camera whose buffers are a file in memory: raw YUYV frames, dequeued at a constant rate and repeated.
 final class MemoryCamera: VideoSource {
     let dimensions: Dimensions
     let nominalFrameRate: Double
-    /// How many are dequeued before it ends.
+    /// The number of frames until it ends.
     private let count: Int
     private let pictures: Data
     private let sleep = CancellableSleep()
@@ -48,7 +47,7 @@ final class MemoryCamera: VideoSource {
             for index in 0..<count {
                 guard sleep.sleep(until: origin + rate.span(ofTicks: Int64(index))) else { return }
                 let offset = index % (bytes.count / pictureSize) * pictureSize
-                // The moment of dequeuing, from which the hand-over to the encoder is measured.
+                // The time of dequeuing, from which the time to encoding is measured.
                 let frame = try? converter.convert(
                     UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + pictureSize]), format: .yuyv,
                     dimensions: dimensions, stride: dimensions.width * 2, isFullRange: false,

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PCastMedia
 
-/// `pcast-bench allocations`: how often memory is allocated for a packet.
+/// `pcast-bench allocations` measures memory allocations per packet.
 struct AllocationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "allocations",
@@ -28,13 +28,13 @@ struct AllocationsCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ReportOptions
 
-    /// scripts/malloc-counter.c
+    /// The path of scripts/malloc-counter.c.
     private static var source: String {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         return folder.appendingPathComponent("../../../scripts/malloc-counter.c").standardized.path
     }
 
-    /// Of allocations for each packet; what comes once a second or more seldom stays below it.
+    /// The limit of allocations per packet. Allocations once per second or less often stay below it.
     private static let limit = Target.Bound.atMost(0.01)
 
     private static let targets = [

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import PCastMedia
 
-/// `pcast-bench bulk-worker`: one end of a TCP connection that carries as much as it can.
+/// `pcast-bench bulk-worker` is one end of a TCP connection with unlimited data.
 struct BulkWorkerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bulk-worker", abstract: "A download; run by “networks”.", shouldDisplay: false)

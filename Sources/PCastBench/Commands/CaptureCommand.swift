@@ -3,7 +3,7 @@ import Foundation
 import PCastJSON
 import PCastMedia
 
-/// `pcast-bench capture`: what capturing and encoding costs, beside the `ffmpeg` program doing the same.
+/// `pcast-bench capture` compares the CPU time of capture and encoding with that of the `ffmpeg` program.
 struct CaptureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "capture",
@@ -84,7 +84,7 @@ struct CaptureCommand: AsyncParsableCommand {
             ], targets: targets)
     }
 
-    // MARK: The two
+    // MARK: Processes
 
     private func worker(_ kind: CaptureWorkerCommand.Kind, _ path: String, seconds: Int) throws -> Turn {
         guard let dimensions else { throw BenchFailure("\(size) is no size") }
@@ -127,7 +127,7 @@ struct CaptureCommand: AsyncParsableCommand {
         return Turn(cost: cost.processor, captured: Double(seconds * rate), encoded: Double(seconds * rate))
     }
 
-    /// Two seconds of moving pictures with the grain of a camera.
+    /// Generates two seconds of moving frames with camera noise.
     private func makePictures(_ path: String) throws {
         _ = try ChildCost.run(
             "ffmpeg",
@@ -138,7 +138,7 @@ struct CaptureCommand: AsyncParsableCommand {
             ])
     }
 
-    /// What one process did.
+    /// The results of one process.
     struct Turn {
         var cost: TimeSpan
         var captured: Double
@@ -148,7 +148,7 @@ struct CaptureCommand: AsyncParsableCommand {
         var handoverMaximum: Double?
     }
 
-    /// The turns of one of the two together.
+    /// The combined results of one of the two programs.
     private struct Turns {
         var last: Turn?
         var captured = 0.0
@@ -157,7 +157,7 @@ struct CaptureCommand: AsyncParsableCommand {
         var handoverMaximum: Double?
         private var milliseconds = 0.0
 
-        /// Milliseconds of processor time.
+        /// The CPU time per frame, in milliseconds.
         var perFrame: Double { milliseconds / max(1, encoded) }
 
         mutating func add(_ turn: Turn) {

@@ -5,7 +5,7 @@ import PCastIO
 import PCastJSON
 import PCastMedia
 
-/// `pcast-bench capture-worker`: one process of `pcast-bench capture`, whose processor time is measured.
+/// `pcast-bench capture-worker` is a process of `pcast-bench capture` whose CPU time is measured.
 struct CaptureWorkerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "capture-worker", abstract: "Capture and encode; run by “capture”.", shouldDisplay: false)

@@ -3,7 +3,7 @@ import Foundation
 import PCastIO
 import PCastMedia
 
-/// `pcast-bench fanout`: what the relay takes of a processor for each packet that it forwards.
+/// `pcast-bench fanout` measures the relay's CPU time per forwarded packet.
 struct FanOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fanout",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// `pcast-bench idle`: what viewers cost to whom nothing is sent, and the memory that each takes.
+/// `pcast-bench idle` measures the cost of idle viewers and the memory per viewer.
 struct IdleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "idle",

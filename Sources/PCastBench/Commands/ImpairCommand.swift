@@ -5,7 +5,7 @@ import PCastJSON
 import PCastMedia
 import PCastNetwork
 
-/// `pcast-bench impair`: a proxy that makes a bad network.
+/// `pcast-bench impair` is a proxy that emulates a bad network.
 struct ImpairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "impair",

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Ctrl-C, and what a supervisor sends.
+/// The signals of Ctrl-C and of a supervisor.
 enum Interruption {
     static func wait() async {
         let (signals, continuation) = AsyncStream<Void>.makeStream()
@@ -9,7 +9,7 @@ enum Interruption {
         sources.forEach { $0.cancel() }
     }
 
-    /// Calls `action` at each signal of that number, until what it answers is cancelled.
+    /// Calls `action` at each signal of this number, until the returned source is cancelled.
     static func on(_ number: Int32, _ action: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
         source(of: number, action)
     }

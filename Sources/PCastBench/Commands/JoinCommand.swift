@@ -4,7 +4,7 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// `pcast-bench join`: from calling subscribe to the first picture.
+/// `pcast-bench join` measures the time from subscribing to the first frame.
 struct JoinCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
@@ -20,7 +20,8 @@ struct JoinCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ReportOptions
 
-    /// What the proxy adds, in milliseconds, and what a join may take beside its round trips.
+    /// The round-trip time that the proxy adds, and the time that a join may take beyond its round trips, in
+    /// milliseconds.
     private static let addedRoundTrip = 50.0
     private static let allowance = 60.0
 
@@ -67,7 +68,7 @@ struct JoinCommand: AsyncParsableCommand {
     /// The proxy has an address of its own with the platform's port, so that the platform's candidates lead to it.
     private func measureFar(_ report: inout Report) async throws -> Quantiles {
         let far = IPAddress(v4: 0x7F00_0002)
-        // The publisher stays near: only the viewer's network is far.
+        // Only the viewer's network is slow, not the publisher's.
         var conditions = NetworkConditions(
             LinkConditions(delay: .milliseconds(Int64(Self.addedRoundTrip / 2))))
         conditions.exempt = .loopbackV4

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastIO
 import PCastMedia
 
-/// `pcast-bench join-storm`: many viewers who come at once, or one after the other for a long time.
+/// `pcast-bench join-storm` measures many viewers that join at once or continuously.
 struct JoinStormCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join-storm",
@@ -43,7 +43,7 @@ struct JoinStormCommand: AsyncParsableCommand {
         var report = Report(options)
         let broadcast = try await Broadcast.start(of: .even, viewers: 1, decryptsEach: 1)
         defer { broadcast.stop() }
-        // What the publisher sends from now on, the first viewer has to see, all of it.
+        // The first viewer must receive everything that the publisher sends from now on.
         await broadcast.publishers.run(false)
         try await Task.sleep(for: .milliseconds(200))
         await broadcast.audience.begin()
@@ -82,7 +82,7 @@ struct JoinStormCommand: AsyncParsableCommand {
             ], targets: targets)
     }
 
-    /// Each sets out when its time has come, whether those before it have arrived or not.
+    /// Starts each join at its time, whether previous ones have completed or not.
     private func come(_ count: Int, each spacing: TimeSpan, _ broadcast: Broadcast) async throws {
         let stream = broadcast.publishers.streams[0]
         let token = try broadcast.stage.viewingToken(stream)

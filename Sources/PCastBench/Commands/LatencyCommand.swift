@@ -3,7 +3,7 @@ import PCast
 import PCastMedia
 import PCastNetwork
 
-/// `pcast-bench latency`: from the test picture's capture to its being shown.
+/// `pcast-bench latency` measures the time from the capture of the test pattern to its presentation.
 struct LatencyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "latency",
@@ -29,7 +29,7 @@ struct LatencyCommand: AsyncParsableCommand {
         Target("timeToLiveEdgeP95", .atMost(liveEdge)),
     ]
 
-    /// Milliseconds from the first frame to the live edge, at the 95th percentile.
+    /// The limit of the time from the first frame to the live edge at the 95th percentile, in milliseconds.
     private static let liveEdge = 150.0
 
     func validate() throws {
@@ -70,7 +70,7 @@ struct LatencyCommand: AsyncParsableCommand {
         let joins = try await Viewing(live).joins(self.joins) {
             .milliseconds(Int64.random(in: 200...1_200, using: &chance))
         }
-        // One that did not reach the live edge took forever.
+        // A join that did not reach the live edge counts as infinite.
         let edges = joins.map { $0.summary.timeToLiveEdge ?? .infinity }
         let firstFrames = joins.map(\.firstFrame.milliseconds)
         let startUp = StartUp(
@@ -91,7 +91,7 @@ struct LatencyCommand: AsyncParsableCommand {
         return startUp
     }
 
-    /// As a user watches: with `pcast subscribe`.
+    /// Subscribes like a user, with `pcast subscribe`.
     private func watchByProgram(_ live: LiveStream) async throws -> WatchingFigures {
         let tokens = [try live.authenticationToken(), try live.viewingToken()]
         let viewer = try PCastProcess(

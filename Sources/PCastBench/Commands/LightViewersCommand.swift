@@ -3,13 +3,13 @@ import Foundation
 import PCastJSON
 import PCastMedia
 
-/// `pcast-bench light-viewers`: viewers that look at each packet and decode nothing.
+/// `pcast-bench light-viewers` runs viewers that inspect each packet without decoding.
 struct LightViewersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "light-viewers", abstract: "Viewers that decode nothing; run by “networks”.",
         shouldDisplay: false)
 
-    /// Where the token stands, which other users shall not see.
+    /// The environment variable with the token, which other users cannot read.
     static let tokenVariable = "PCAST_BENCH_VIEWING_TOKEN"
 
     @Option(help: "The platform's address.")

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `pcast-bench meeting`: many publishers, each to a few viewers.
+/// `pcast-bench meeting` measures many publishers with a few viewers each.
 struct MeetingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "meeting",

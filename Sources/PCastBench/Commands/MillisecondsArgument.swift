@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// A short time as people type it: `25ms`, `1.5s`.
+/// A duration on a command line: `25ms`, `1.5s`.
 struct MillisecondsArgument: ExpressibleByArgument {
     let span: TimeSpan
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastJSON
 
-/// `pcast-bench networks`: what a stream is like over bad networks.
+/// `pcast-bench networks` measures the quality of a stream over bad networks.
 struct NetworksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "networks",

@@ -5,7 +5,7 @@ import PCastMedia
 import PCastOverlay
 import PCastPlayback
 
-/// `pcast-bench overlay`: how long it takes from a page to the player, or the application, and back to the page.
+/// `pcast-bench overlay` measures round trips from a page to the player or the application and back.
 struct OverlayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "overlay",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// `pcast-bench packets`: what the relay's own work costs for each packet that it forwards.
+/// `pcast-bench packets` measures the relay's own CPU time per forwarded packet, without the kernel.
 struct PacketsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "packets",

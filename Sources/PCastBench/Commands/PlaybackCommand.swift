@@ -4,7 +4,7 @@ import PCastIO
 import PCastMedia
 import PCastPlayback
 
-/// `pcast-bench playback`: how soon a picture is there, and how near to the edge.
+/// `pcast-bench playback` measures the start time, seeks, and the distance from the live edge.
 struct PlaybackCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "playback",
@@ -27,9 +27,9 @@ struct PlaybackCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ReportOptions
 
-    /// Of the film.
+    /// The duration of the film, in seconds.
     private static let length = 60
-    /// What a live programme has when it is joined.
+    /// The duration of the live programme when it is joined.
     private static let head = TimeSpan.seconds(20 as Int64)
 
     func validate() throws {
@@ -77,7 +77,7 @@ struct PlaybackCommand: AsyncParsableCommand {
         return times
     }
 
-    /// Ahead and back, within what is loaded: from where it plays to a second before the buffer's end.
+    /// Seeks forward and back within the buffer: from the current position to a second before the end of the buffer.
     private func seeksInBuffer(_ address: String, _ report: inout Report) async throws -> [Double] {
         let playback = MeasuredPlayback()
         _ = try await playback.start(address)
@@ -86,7 +86,7 @@ struct PlaybackCommand: AsyncParsableCommand {
         for _ in 0..<seeks {
             try await playback.awaitBuffer(.seconds(3 as Int64))
             let (position, end) = (playback.player.position, playback.player.bufferedPosition)
-            // In the middle of a picture's time, so that it is clear which one is meant.
+            // The target is in the middle of a frame, so that the expected frame is unambiguous.
             let picture = (Double.random(in: position + 0.5...end - 1, using: &generator) * Double(StampedFilm.rate))
             let goal = TimeSpan(seconds: (picture.rounded(.down) + 0.5) / Double(StampedFilm.rate))
             times.append(Self.milliseconds(try await playback.seek(to: goal)))
@@ -127,9 +127,9 @@ struct PlaybackCommand: AsyncParsableCommand {
         var start: Double
         var behind: [Double] = []
         var behindCamera: [Double] = []
-        /// Pictures of the programme that were not shown.
+        /// The number of frames that were not presented.
         var leftOut = 0
-        /// From one picture to the next.
+        /// The longest time between two frames, in milliseconds.
         var longest: Double?
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// `pcast-bench relay-latency`: what the relay adds to a packet's way.
+/// `pcast-bench relay-latency` measures the latency that the relay adds.
 struct RelayLatencyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "relay-latency",

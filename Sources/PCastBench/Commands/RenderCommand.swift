@@ -3,7 +3,7 @@ import Foundation
 import PCastJSON
 import PCastMedia
 
-/// `pcast-bench render`: what showing a film in a window costs, beside `ffplay` doing the same.
+/// `pcast-bench render` compares the cost of showing a film in a window with that of `ffplay`.
 struct RenderCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "render",

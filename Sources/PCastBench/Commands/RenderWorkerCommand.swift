@@ -3,7 +3,7 @@ import Foundation
 import PCastIO
 import PCastJSON
 
-/// `pcast-bench render-worker`: one process of `pcast-bench render`, whose processor time is measured.
+/// `pcast-bench render-worker` is a process of `pcast-bench render` whose CPU time is measured.
 struct RenderWorkerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "render-worker", abstract: "Show a file in a window; run by “render”.", shouldDisplay: false)

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastIO
 import PCastMedia
 
-/// `pcast-bench scaling`: what a second processor brings, beside what it brings to the least that forwarding can be.
+/// `pcast-bench scaling` compares the gain of several CPUs with that of a minimal C program.
 struct ScalingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scaling",
@@ -43,7 +43,7 @@ struct ScalingCommand: AsyncParsableCommand {
 
     func run() async throws {
         var report = Report(options)
-        // A frame as viewers get it: eight packets of which 36 bytes are not encrypted.
+        // A frame as viewers receive it: eight packets with 36 bytes that are not encrypted.
         let limit = try LimitProgram(source, shape: Array(repeating: "36:1200", count: 8).joined(separator: " ") + "\n")
         defer { limit.remove() }
         let cipher = LimitProgram.Cipher.allCases.last { limit.has($0) } ?? .evp

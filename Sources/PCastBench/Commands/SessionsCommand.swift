@@ -5,7 +5,8 @@ import PCastJSON
 import PCastMedia
 import PCastNetwork
 
-/// `pcast-bench sessions`: many clients that come, watch, lose their connection and go, and what is left of them.
+/// `pcast-bench sessions` runs many clients that connect, subscribe, lose their connection and leave, and checks that
+/// the platform releases all resources.
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
@@ -29,7 +30,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ReportOptions
 
-    /// Of the platform, which waits so long for a client that is away.
+    /// The time that the platform waits for a disconnected client, in seconds.
     private static let absence = 8
     private static let memoryLimit = 32.0 * 1_024 * 1_024
 
@@ -55,7 +56,7 @@ struct SessionsCommand: AsyncParsableCommand {
         let surroundings = RestlessSession.Surroundings(
             uri: "http://\(door.address)", authenticationToken: try stage.authenticationToken(),
             viewingToken: try stage.viewingToken(), ledger: ledger, tally: tally,
-            // One thing each five seconds on the average, of a thousand.
+            // On average, each of the thousand sessions takes an action every five seconds.
             longestPause: .seconds(10))
 
         try await visit(surroundings)
@@ -76,7 +77,7 @@ struct SessionsCommand: AsyncParsableCommand {
         }
         door.calm()
         let after = try await stage.settled(unlike: before, by: Self.memoryLimit)
-        // What was promised by SDKs that were let go of has its time, too.
+        // Callbacks of SDK objects that were released have time to arrive, too.
         let patience = ContinuousClock.now + .seconds(30)
         while ledger.uncalled > 0, ContinuousClock.now < patience { try await Task.sleep(for: .milliseconds(100)) }
         report.row("at rest, when all are gone", after.row)
@@ -91,7 +92,7 @@ struct SessionsCommand: AsyncParsableCommand {
         try report.finish(figures(before, after, ledger, tally, dropped: door.dropped), targets: Self.targets)
     }
 
-    /// All come and go once, so many at a time.
+    /// Runs each session once, with up to 100 at a time.
     private func visit(_ surroundings: RestlessSession.Surroundings) async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<count {

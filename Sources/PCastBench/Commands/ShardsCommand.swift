@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastIO
 import PCastMedia
 
-/// `pcast-bench shards`: what it costs that a stream's viewers are shared out among several threads.
+/// `pcast-bench shards` measures the cost of distributing a stream's viewers over several threads.
 struct ShardsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shards",

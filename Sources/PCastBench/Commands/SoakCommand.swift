@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// `pcast-bench soak`: a long time under load, with numbers and times that go round.
+/// `pcast-bench soak` runs a long time under load, during which sequence numbers and timestamps wrap around.
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
@@ -27,7 +27,7 @@ struct SoakCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ReportOptions
 
-    /// Until the load is what it shall be.
+    /// The time until the load has reached its target.
     private static let settling = Duration.seconds(60)
     private static let growth = 4.0 * 1_024 * 1_024
     private static let targets = [

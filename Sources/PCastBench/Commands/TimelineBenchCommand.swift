@@ -4,7 +4,8 @@ import PCastIO
 import PCastMedia
 import PCastTimeline
 
-/// `pcast-bench timeline`: whether events come with their picture, and how soon they are with ten thousand consumers.
+/// `pcast-bench timeline` checks that events come with their frame, and measures their latency with ten thousand
+/// consumers.
 struct TimelineBenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
@@ -19,7 +20,7 @@ struct TimelineBenchCommand: AsyncParsableCommand {
             from before the producer's request to the arrival at each.
             """)
 
-    /// Of the film, behind what is watched.
+    /// The rest of the film after the watched part, in seconds.
     private static let rest = 25
 
     @Option(help: "Changes that the producer tells while the programme plays; so many were told before.")
@@ -84,7 +85,7 @@ struct TimelineBenchCommand: AsyncParsableCommand {
             ] + (crowd == nil ? [] : [Target("latencyMax", .atMost(500)), Target("missing", .exactly(0))]))
     }
 
-    /// Of all viewers, or of one.
+    /// The sums over one or all viewers.
     private struct Totals {
         let told, seeks, early, sets, wrongSets: Double
         let lateP99, lateMax: Double?

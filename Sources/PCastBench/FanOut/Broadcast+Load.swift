@@ -3,12 +3,12 @@ import PCastMedia
 
 extension Broadcast {
     private static let step = TimeSpan.seconds(Int64(10))
-    /// How much the pictures a second change at a time, and how far from what they were.
+    /// The largest change of the frame rate per step, and its range, as factors.
     private static let change = 0.9...1.1
     private static let range = 0.3...3.0
 
-    /// Keeps the platform at a share of its processor until the task is cancelled, by how many pictures the publishers send
-    /// each second: on a machine that others use too, the same load is two thirds of a processor now and nine tenths later.
+    /// Keeps the platform at a fraction of its CPU by changing the publishers' frame rate, until the task is cancelled.
+    /// On a shared machine, the same work takes a different fraction at different times.
     func keepLoad(at share: Double) async throws {
         let usual = 1 / Double(shape.rate)
         var factor = 1.0

@@ -1,22 +1,20 @@
 import PCastIO
 import PCastMedia
 
-/// A platform, publishers and viewers who watch, as one whole.
+/// A platform with publishers and viewers.
 struct Broadcast: Sendable {
     let stage: FanOutStage
     let publishers: LoadPublishers
     let audience: LoadViewers
     let viewers: Int
     let shape: StreamShape
-    /// Of the platform before anybody watched, in bytes.
+    /// The memory of the platform before viewers joined, in bytes.
     let emptyMemory: Double
-    /// How the first viewer's packets came while hardly anybody else was there; see `PacketTap`.
+    /// The packets of the first viewer's frames with few other viewers; see `PacketTap`.
     let arrivals: (text: String, meanSize: Double)
 
-    /// - Parameters:
-    ///   - streams: each gets an equal part of the viewers.
-    ///   - decryptsEach: see `LightViewer`.
-    ///   - shards: of the relay.
+    /// Starts a platform, publishers and viewers. The viewers are distributed equally over the streams. For
+    /// `decryptsEach`, see `LightViewer`. `shards` is the number of the relay's shards.
     static func start(
         streams: Int = 1, of shape: StreamShape, viewers: Int, by way: LoadViewers.Way = .whep, decryptsEach: Int,
         beginning: LightPublisher.Beginning = LightPublisher.Beginning(), isPinned: Bool = true,
@@ -27,13 +25,13 @@ struct Broadcast: Sendable {
             let publishers = try await LoadPublishers(streams, of: shape, at: stage, beginning: beginning)
             let audience = try LoadViewers(by: way, decryptsEach: decryptsEach)
             await publishers.run()
-            // What a platform takes at its first viewers, it takes once.
+            // The first viewers cause one-time allocations of the platform.
             try await audience.join(0..<min(8, viewers), to: publishers.streams, at: stage)
             try await audience.watching(min(8, viewers), within: .seconds(60))
             let arrivals = try await audience.shape(frames: max(5, shape.frames.count))
             let memory = stage.residentMemory
             try await audience.join(min(8, viewers)..<viewers, to: publishers.streams, at: stage)
-            // Whoever does not get a picture is counted.
+            // Viewers without a frame are counted later.
             try? await audience.watching(viewers, within: .seconds(60))
             try await Task.sleep(for: .seconds(2))
             return Broadcast(
@@ -51,12 +49,12 @@ struct Broadcast: Sendable {
         stage.stop()
     }
 
-    /// In bytes, of those who came after the first eight.
+    /// The memory per viewer in bytes, without the first eight; nil without others.
     var memoryPerViewer: Double? {
         viewers > 8 ? (stage.residentMemory - emptyMemory) / Double(viewers - 8) : nil
     }
 
-    /// A time of it.
+    /// The results of a measurement.
     struct Turn: Sendable {
         let round: FanOutRound
         let wakeUps: Double

@@ -1,10 +1,10 @@
 import Glibc
 
-/// How many files and sockets this program and those that it starts may have open.
+/// The limit of open files and sockets of this process and its children.
 enum Descriptors {
     private static let wanted: rlim_t = 65_536
 
-    /// - Throws: `BenchFailure` where the system allows fewer than a thousand viewers need.
+    /// Raises the limit. Throws `BenchFailure` if the system does not allow enough for a thousand viewers.
     static func allowMany() throws {
         var limit = rlimit()
         let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

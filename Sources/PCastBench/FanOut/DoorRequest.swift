@@ -3,17 +3,15 @@ import PCastIO
 import PCastMedia
 import PCastWebRTC
 
-/// An offer by POST to WHIP or WHEP, and its answer, over a connection of its own that ends with it (RFC 9112).
+/// A POST of an offer to WHIP or WHEP on a connection of its own (RFC 9112).
 enum DoorRequest {
     struct Answer: Sendable {
         let description: SessionDescription
-        /// Which stream it is, where the door tells.
+        /// The stream ID, if the endpoint returns it.
         let streamID: StreamID?
     }
 
-    /// On a thread of its own, for it blocks.
-    ///
-    /// - Throws: `BenchFailure` when the door refuses.
+    /// Sends an offer, on a thread of its own because it blocks. Throws `BenchFailure` if the endpoint rejects it.
     static func post(
         _ offer: SessionDescription, to path: String, at server: TransportAddress, token: String
     ) async throws -> Answer {
@@ -30,9 +28,8 @@ enum DoorRequest {
             description: try SessionDescription(parsing: answer), streamID: stream.map { StreamID($0) })
     }
 
-    /// A whole request that ends its connection, on a thread of its own.
-    ///
-    /// - Returns: the lines of the answer's head, and its body.
+    /// Sends a request with `Connection: close`, on a thread of its own. Returns the lines of the response's head, and
+    /// its body. Throws `BenchFailure`.
     static func ask(_ request: String, of server: TransportAddress) async throws -> (head: [String], body: String) {
         let text = try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {

@@ -1,7 +1,7 @@
 import PCastIO
 import PCastMedia
 
-/// Turns of the relay and of what it is compared with, one after the other, and what they came to.
+/// Alternating measurements of the relay and of its references, and their results.
 struct FanOutMeasurement {
     let broadcast: Broadcast
     let seconds: Int
@@ -62,14 +62,14 @@ struct FanOutMeasurement {
         let figures = try limit.run(
             cipher, viewers: viewers, port: port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
-        // What it sent last has time to arrive.
+        // The last packets have time to arrive.
         let patience = MonotonicClock.now() + .seconds(20)
         var seen = await sink.call { sink, _ in sink.figures }
         while seen.packets < figures.packets, MonotonicClock.now() < patience {
             try await Task.sleep(for: .milliseconds(20))
             seen = await sink.call { sink, _ in sink.figures }
         }
-        // The last ones come when it has ended, which of a short turn are many.
+        // The last reports arrive after the program has ended. In a short measurement, these are many.
         guard figures.forgedReports == 0, figures.reports > seen.reports / 2 else {
             throw BenchFailure(
                 "C read \(figures.reports) of \(seen.reports) reports, \(figures.forgedReports) not authentic")

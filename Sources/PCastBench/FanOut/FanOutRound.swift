@@ -1,18 +1,19 @@
 import PCastIO
 import PCastMedia
 
-/// What one turn of the relay, or of what it is compared with, took and brought.
+/// The cost and the output of one measurement of the relay or of a reference.
 struct FanOutRound: Sendable {
     let processorTime: TimeSpan
     let packets: Int
     let missing: Int
     let unauthentic: Int
-    /// Viewers who got no picture.
+    /// The number of viewers without a frame.
     let idle: Int
-    /// What the load lost itself, and its share of its own processor: of more than 0.7 a turn is void (BEN2).
+    /// The datagrams that the load generator lost, and the fraction of its own CPU that it used. A measurement with
+    /// lost datagrams or above 0.7 is void, because the load generator and not the relay would be measured.
     let ownDrops: Int
     let loadShare: Double
-    /// Datagrams of a message, as they came.
+    /// The number of datagrams per received message.
     let perMessage: Double
     let elapsed: TimeSpan
 
@@ -31,13 +32,13 @@ struct FanOutRound: Sendable {
         ]
     }
 
-    /// - Parameters: what had come before, and has now; see `LoadLoop`.
+    /// Returns the datagrams per message between two readings of `LoadLoop`.
     static func perMessage(_ before: (datagrams: Int, messages: Int), _ now: (datagrams: Int, messages: Int)) -> Double
     {
         Double(now.datagrams - before.datagrams) / Double(max(1, now.messages - before.messages))
     }
 
-    /// The median of several.
+    /// Returns the median of several measurements, in nanoseconds per packet.
     static func median(_ rounds: [FanOutRound]) -> Double? {
         Percentile.of(rounds.map(\.nanosecondsPerPacket), 0.5)
     }

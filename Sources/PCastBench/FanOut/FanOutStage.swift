@@ -6,13 +6,13 @@ import PCastMedia
 import PCastWeb
 import PCastWebRTC
 
-/// A platform as a process of its own on a processor of its own, without limits that would count this machine's only
-/// address, and the loads that this process brings to it from the other.
+/// A platform process on its own CPU, while the load runs on the other. Its per-address limits are raised, because all
+/// clients come from this machine.
 final class FanOutStage: Sendable {
-    /// Where the platform runs, and where everything else does.
+    /// The CPU of the platform, and the CPU of everything else.
     static let relayProcessor = 0
     static let loadProcessor = 1
-    /// The load's own addresses begin there, each peer has one.
+    /// The first addresses of viewers and publishers. Each peer has its own address.
     static let viewersBegin: UInt32 = 0x7F01_0001
     static let publishersBegin: UInt32 = 0x7F02_0001
 
@@ -29,10 +29,8 @@ final class FanOutStage: Sendable {
         self.secret = secret
     }
 
-    /// - Parameters:
-    ///   - options: of `pcast serve` beside those that every measurement needs.
-    ///   - isPinned: to a processor each; else the kernel chooses.
-    ///   - processor: for the platform alone, where it is not pinned so.
+    /// Starts a platform. `options` are additional options of `pcast serve`. With `isPinned`, platform and load each
+    /// run on one CPU; otherwise the kernel chooses. `processor` is a CPU for the platform alone if it is not pinned.
     static func start(
         _ options: [String] = [], isPinned: Bool = true, processor: Int? = nil
     ) async throws -> FanOutStage {
@@ -72,10 +70,10 @@ final class FanOutStage: Sendable {
         try builder.forOriginStream(stream.description).forStreamingOnly().build()
     }
 
-    /// What the platform's process has taken of its processor.
+    /// The CPU time of the platform's process.
     var processorTime: TimeSpan { Processor.time(of: platform.processID) }
 
-    /// Media packets that it has sent to viewers.
+    /// Returns the number of media packets that it has sent to viewers. Throws `BenchFailure`.
     func packetsForwarded() async throws -> Int {
         let name = "pcast_packets_forwarded_total "
         let answer = try await HTTPRequests.send("GET", uri + "/metrics")

@@ -2,10 +2,10 @@ import PCastMedia
 import PCastRTP
 import PCastWebRTC
 
-/// A publisher of packets of given sizes: a real peer, whose packets a decoder would make nothing of. A frame leaves all
-/// at once when its time has come, so that what is measured behind it is the relay's own.
+/// A publisher of packets of given sizes: a complete peer, whose packets contain no decodable video. All packets of a
+/// frame are sent at once at its time, so that later delays are those of the relay.
 final class LightPublisher: LightPeer {
-    /// Numbers and times begin there.
+    /// The first numbers and times.
     struct Beginning: Sendable {
         var sequenceNumber: UInt16 = 1_000
         var timestamp: UInt32 = 90_000
@@ -28,11 +28,11 @@ final class LightPublisher: LightPeer {
     private var sequence: UInt16
     private var transportNumber: UInt16
     private let firstTimestamp: UInt32
-    /// The next frame's number since `begun`, by which its time goes: from the last frame on at which the rate changed.
+    /// The number of the next frame since `begun`. Its time is relative to the last frame at which the rate changed.
     private var frame: Int64 = 0
     private var interval: TimeSpan
     private var reference: (frame: Int64, due: Instant)
-    /// What is left of the frame that leaves.
+    /// The remaining packet sizes of the current frame.
     private var leaving: ArraySlice<Int> = []
     private var leavesKeyFrame = false
     private var timestamp: UInt32 = 0
@@ -41,7 +41,7 @@ final class LightPublisher: LightPeer {
     private var reportDue: Instant?
     private var wantsKeyFrame = true
 
-    /// Whether frames leave; their times go on meanwhile.
+    /// Whether frames are sent. Their times continue otherwise.
     var isRunning = false
     private(set) var isConnected = false
     private(set) var packets = 0
@@ -49,14 +49,15 @@ final class LightPublisher: LightPeer {
     private(set) var frames = 0
     private(set) var keyFrames = 0
     private(set) var keyFrameBytes = 0
-    /// Packets that the platform asked for again.
+    /// The number of packets that the platform requested again.
     private(set) var requested = 0
     private var payloadBytes = 0
 
     private static let logSize = 1_024
     private static let marker: UInt32 = 0x5043_4153
 
-    /// - Parameter begun: when the first frame's time is.
+    /// Creates a publisher from its offer and the platform's answer. `begun` is the time of the first frame. Throws if
+    /// the answer is invalid.
     init(
         _ own: LightPublisherOffer, answer: SessionDescription, address: TransportAddress, shape: StreamShape,
         clock: WallClockReference, begun: Instant, beginning: Beginning = Beginning(), at now: Instant
@@ -83,7 +84,7 @@ final class LightPublisher: LightPeer {
 
     func close(at now: Instant) { transport.close(at: now) }
 
-    // MARK: In
+    // MARK: Receiving
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         if case .rtcp(let length) = transport.handle(datagram, from: path, at: now) {
@@ -125,7 +126,7 @@ final class LightPublisher: LightPeer {
         follow(at: now)
     }
 
-    /// From one frame to the next, from the next one on.
+    /// Sets the time between frames, starting with the next one.
     func setInterval(_ interval: TimeSpan) {
         reference = (frame, due(frame))
         self.interval = interval
@@ -138,7 +139,7 @@ final class LightPublisher: LightPeer {
         return Instant.earlier(Instant.earlier(transport.deadline, reportDue), due(frame))
     }
 
-    // MARK: Out
+    // MARK: Sending
 
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
@@ -159,7 +160,7 @@ final class LightPublisher: LightPeer {
         return report(into: &batch, to: path, at: now)
     }
 
-    /// Frames whose time went by while this was held up are not made up for.
+    /// Starts a frame if it is due. Frames whose time has passed are skipped.
     private func beginFrame(at now: Instant) {
         guard leaving.isEmpty, due(frame) <= now else { return }
         let number = frame
@@ -220,8 +221,8 @@ final class LightPublisher: LightPeer {
             0x03, 0x03, 0xC0, 0xF1, 0x83, 0x24, 0x80,
         ] + [0, 5, 0x68, 0xCB, 0x83, 0xCB, 0x20]
 
-    /// One NAL unit, or at a key frame's start both parameter sets in front of one (RFC 6184, section 5.7.1). Behind its
-    /// first bytes it tells when it left.
+    /// Writes one NAL unit; at the start of a key frame, both parameter sets precede it (STAP-A; RFC 6184, section
+    /// 5.7.1). The first bytes are followed by the send time.
     static func writePayload(
         into payload: UnsafeMutableRawBufferPointer, startsKeyFrame: Bool, isKeyFrame: Bool, at now: Instant
     ) {
@@ -241,7 +242,7 @@ final class LightPublisher: LightPeer {
         payload.storeBytes(of: now.nanoseconds.bigEndian, toByteOffset: 6, as: Int64.self)
     }
 
-    /// When a packet left its publisher, by this machine's clock; nil for those that do not tell.
+    /// Returns the send time of a packet on this machine's clock; nil if it contains none.
     static func sendTime(of packet: UnsafeRawBufferPointer, _ payload: Range<Int>) -> Instant? {
         guard payload.count >= 24, payload.upperBound <= packet.count else { return nil }
         let start = payload.lowerBound
@@ -264,7 +265,7 @@ final class LightPublisher: LightPeer {
         return transport.protectRTP(room, length: start + sent.payloadSize, headerSize: layout.size)
     }
 
-    /// A sender report each second.
+    /// Sends a sender report every second.
     private func report(into batch: inout DatagramBatch, to path: NetworkPath, at now: Instant) -> Bool {
         guard let reportDue, reportDue <= now else { return false }
         guard let room = batch.reserve() else { return true }

@@ -1,12 +1,12 @@
 import PCastMedia
 import PCastWebRTC
 
-/// What a light publisher sends to the platform, and what it has to remember of it: one picture, no sound.
+/// The offer of a light publisher and its keys: one video track, no audio.
 struct LightPublisherOffer: Sendable {
     let offer: Offer
     let identity: LightIdentity
 
-    /// - Parameter certificate: see `LightIdentity`.
+    /// Creates an offer. For the certificate, see `LightIdentity`.
     init(certificate: DTLSCertificate, using generator: inout some RandomNumberGenerator) {
         identity = LightIdentity(certificate: certificate, using: &generator)
         let source = OutgoingSource(

@@ -5,12 +5,10 @@ import PCastWeb
 import PCastWebRTC
 import Synchronization
 
-/// A session of the protocol that views one stream: a WebSocket that stays open for as long as its task runs.
+/// A signaling session with one subscription: a WebSocket that stays open while its task runs.
 enum LightSession {
-    /// Opens a session and sets a stream up in it.
-    ///
-    /// - Returns: the platform's answer, and what ends the session when it is cancelled.
-    /// - Throws: `BenchFailure` when the platform refuses.
+    /// Opens a session and sets up a stream in it. Returns the platform's answer, and the task whose cancellation ends
+    /// the session. Throws `BenchFailure` if the platform rejects it.
     static func view(
         _ offer: SessionDescription, at uri: String, authenticationToken: String, token: String
     ) async throws -> (answer: SessionDescription, life: Task<Void, any Error>) {
@@ -51,7 +49,7 @@ enum LightSession {
         }
     }
 
-    /// The client's half of the conversation on one connection.
+    /// The client's part of the signaling on one connection.
     private final class Talk: Sendable {
         private let conversation = Mutex(ClientConversation())
         private let connection: WebSocketConnection

@@ -1,7 +1,8 @@
 import Foundation
 import PCastMedia
 
-/// `scripts/fanout-limit.c`: the same work in C and no more, by one of two ciphers.
+/// The program `scripts/fanout-limit.c`: a minimal C implementation of the same work, with one of two cipher
+/// implementations.
 struct LimitProgram {
     enum Cipher: String, CaseIterable {
         case evp
@@ -11,23 +12,19 @@ struct LimitProgram {
     struct Figures {
         let packets: Int
         let processorTime: TimeSpan
-        /// What viewers said, and was not authentic.
+        /// The number of viewers' reports, and of those that were not authentic.
         let reports: Int
         let forgedReports: Int
     }
 
-    /// Messages of one call: the fastest of 4 to 64 where this was made.
+    /// The number of messages per system call, the fastest of 4 to 64 when this was written.
     private static let batch = 16
 
     private let program: URL
     private let shape: URL
 
-    /// Builds it.
-    ///
-    /// - Parameters:
-    ///   - source: where it stands.
-    ///   - text: how a viewer's packets come; see `PacketTap`.
-    /// - Throws: `BenchFailure` without a C compiler, OpenSSL's headers or the source.
+    /// Builds the program from its source. `text` is the description of a viewer's packets; see `PacketTap`. Throws
+    /// `BenchFailure` without a C compiler, OpenSSL's headers or the source.
     init(_ source: String, shape text: String) throws {
         let folder = FileManager.default.temporaryDirectory
         program = folder.appendingPathComponent("pcast-limit-\(getpid())")
@@ -41,16 +38,14 @@ struct LimitProgram {
         try? FileManager.default.removeItem(at: shape)
     }
 
-    /// Whether a cipher is to be had here.
+    /// Returns whether a cipher implementation is available.
     func has(_ cipher: Cipher) -> Bool {
         cipher == .evp || (try? run(cipher, viewers: 1, port: 9, rate: 0, frames: 1)) != nil
     }
 
-    /// - Parameters:
-    ///   - first: of the viewers, who have the addresses from `FanOutStage.viewersBegin` on.
-    ///   - port: of the viewers.
-    ///   - rate: frames a second; 0 to send without pauses.
-    ///   - processor: where it runs.
+    /// Runs the program. `first` is the number of the first viewer, whose address is counted from
+    /// `FanOutStage.viewersBegin`, and `port` the port of all viewers. `rate` is in frames per second; 0 sends without
+    /// pauses. `processor` is its CPU. Throws `BenchFailure`.
     func run(
         _ cipher: Cipher, viewers: Int, first: Int = 0, port: UInt16, rate: Int64, frames: Int,
         processor: Int = FanOutStage.relayProcessor
@@ -63,7 +58,7 @@ struct LimitProgram {
         let command = Processor.prefix(processor) + words
         let output = try ChildCost.run(command[0], Array(command.dropFirst())).output
         let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
-        // Packets, bytes, nanoseconds, messages, calls, failures, reports and forged ones.
+        // The numbers are packets, bytes, nanoseconds, messages, calls, failures, reports, and forged reports.
         guard numbers.count == 8 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
         return Figures(
             packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])), reports: numbers[6],

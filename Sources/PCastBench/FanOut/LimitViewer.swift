@@ -2,13 +2,13 @@ import PCastMedia
 import PCastRTP
 import PCastWebRTC
 
-/// A viewer of `LimitProgram`: it looks whether what comes is authentic, in order and complete, and reports as a
-/// `LightViewer` does, a receiver report each second and arrivals each 100 ms, with keys that both derive from its number.
+/// A viewer of `LimitProgram`. It checks that packets are authentic, in order and complete. Like a `LightViewer`, it
+/// sends a receiver report every second and arrival times every 100 ms. Both sides derive the keys from its number.
 final class LimitViewer: LightPeer {
     struct Figures: Sendable {
         var packets = 0
         var unauthentic = 0
-        /// Not the one that follows the last.
+        /// The number of packets that do not follow the previous one.
         var disorders = 0
         var reports = 0
     }
@@ -19,7 +19,7 @@ final class LimitViewer: LightPeer {
     private let sender: SRTPSender
     private let ssrc: UInt32
     private let decryptsEach: Int
-    /// Frames that pass before it notes arrivals: viewers come at different times, and do not all report at one.
+    /// The number of frames before it records arrivals, which spreads the reports of the viewers.
     private var untilNoted: Int
     private var path: NetworkPath?
     private var mediaSSRC: UInt32 = 0
@@ -29,12 +29,11 @@ final class LimitViewer: LightPeer {
     private var nextReport: Instant?
     private static let cname = Array("light".utf8)
     private static let reportInterval = TimeSpan.seconds(Int64(1))
-    /// Of the longest report.
+    /// The size of the longest report, in bytes.
     private static let room = 1_000
 
-    /// - Parameters:
-    ///   - number: from which the keys are; see `scripts/fanout-limit.c`.
-    ///   - decryptsEach: see `LightViewer`.
+    /// Creates a viewer whose keys are derived from its number; see `scripts/fanout-limit.c`. For `decryptsEach`, see
+    /// `LightViewer`. Returns nil if the keys are invalid.
     init?(_ number: UInt32, decryptsEach: Int) {
         let end = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
         let key = [UInt8](repeating: 0, count: 12) + end
@@ -60,7 +59,7 @@ final class LimitViewer: LightPeer {
         figures.unauthentic += 1
     }
 
-    /// The program writes it into the first extension, behind the fixed header and the extensions' own.
+    /// Returns the transport-wide sequence number, which the program writes to the first header extension.
     private static func transportNumber(of bytes: Span<UInt8>) -> UInt16? {
         guard bytes.count > 20, bytes[16] == 0x31 else { return nil }
         return UInt16(bytes[17]) << 8 | UInt16(bytes[18])
@@ -92,7 +91,7 @@ final class LimitViewer: LightPeer {
             writer.receiverReport(ssrc: ssrc)
             if let block = statistics?.reportBlock(at: now) { _ = writer.append(block) }
             writer.sourceDescription(ssrc: ssrc, cname: Self.cname.span)
-            // Nobody answers it.
+            // The program does not answer it.
             writer.receiverReferenceTime(ssrc: ssrc, ntpTimestamp: UInt64(bitPattern: now.nanoseconds))
         }
         _ = arrivals.poll(into: &writer, senderSSRC: ssrc, mediaSSRC: mediaSSRC, at: now)
@@ -107,11 +106,11 @@ final class LimitViewer: LightPeer {
     func close(at now: Instant) {}
 }
 
-/// Where the packets of `LimitProgram` go: the same socket and thread as the viewers'.
+/// The destination of `LimitProgram`'s packets. It uses the same socket and thread as the viewers.
 typealias LimitSink = LightCrowd<LimitViewer>
 
 extension LightCrowd where Peer == LimitViewer {
-    /// - Parameter port: at which all of them are.
+    /// Creates viewers that share a port.
     init(_ count: Int, port: UInt16, decryptsEach: Int) {
         self.init()
         for number in 0..<UInt32(count) {
@@ -121,7 +120,7 @@ extension LightCrowd where Peer == LimitViewer {
         }
     }
 
-    /// Of all of them.
+    /// The sums over all viewers.
     var figures: LimitViewer.Figures {
         peers.reduce(into: LimitViewer.Figures()) { sum, viewer in
             sum.packets += viewer.figures.packets

@@ -4,10 +4,10 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The thread of a load: it drives a machine of many peers, all of them by one socket.
+/// The thread of a load generator. It runs many peers on one socket.
 ///
-/// Like `EventLoop`, with less around it: what comes is for hundreds at a time, and the machine that measures must not be
-/// what is measured (BEN2).
+/// It resembles `EventLoop` with less overhead, because it serves hundreds of peers, and the load generator must not
+/// limit the measurement.
 final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
     typealias Work = @Sendable (inout M, Instant) -> Void
 
@@ -19,10 +19,10 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         let items = Mutex<[Work]>([])
         let isOver = Atomic(false)
         let isResting = Atomic(false)
-        /// See `LoadSocket.Arrival`.
+        /// The lost datagrams; see `LoadSocket.Arrival`.
         let drops = Atomic<UInt32>(0)
         let unsent = Atomic<Int>(0)
-        /// What came, and in how many messages.
+        /// The number of received datagrams and messages.
         let datagrams = Atomic<Int>(0)
         let messages = Atomic<Int>(0)
         let processorTime = Atomic<Int64>(0)
@@ -40,14 +40,14 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         try self.init(name: name) { _ in makeMachine() }
     }
 
-    /// - Parameter makeMachine: is told the port.
+    /// Starts the thread. `makeMachine` receives the port of the socket.
     init(name: String, makeMachine: @escaping @Sendable (UInt16) -> sending M) throws {
         let socket = try LoadSocket()
         let port = socket.port
         self.port = port
         let mail = Mail()
         self.mail = mail
-        // Handed to the thread, which alone has it from then on.
+        // The socket is transferred to the thread, which owns it from then on.
         let passed = Unmanaged.passRetained(socket)
         nonisolated(unsafe) let reference = passed.toOpaque()
         thread = try WorkerThread(name: name) {
@@ -71,31 +71,32 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         mail.ring()
     }
 
-    /// Datagrams that this end lost because it was late, or could not send.
+    /// The number of datagrams that this side lost because it was late or could not send.
     var ownDrops: Int { Int(mail.drops.load(ordering: .relaxed)) + mail.unsent.load(ordering: .relaxed) }
 
-    /// Datagrams that came, and the messages that they came in: as those that they left in, on one machine (UDP_GRO).
+    /// The number of received datagrams and messages. On the same machine, messages have the sizes in which they were
+    /// sent (UDP_GRO).
     var received: (datagrams: Int, messages: Int) {
         (mail.datagrams.load(ordering: .relaxed), mail.messages.load(ordering: .relaxed))
     }
 
-    /// What the thread has taken of its processor.
+    /// The CPU time of the thread.
     var processorTime: TimeSpan { .nanoseconds(mail.processorTime.load(ordering: .relaxed)) }
 
-    /// Reads and sends nothing any more: what comes is the kernel's to drop.
+    /// Stops reading and sending. The kernel drops incoming datagrams.
     func rest() {
         mail.isResting.store(true, ordering: .releasing)
         mail.ring()
     }
 
-    /// Ends the thread after what was asked before.
+    /// Ends the thread after all pending work.
     func stop() {
         mail.isOver.store(true, ordering: .releasing)
         mail.ring()
         thread.join()
     }
 
-    /// What the thread does.
+    /// The state of the thread.
     private final class Driver {
         private let socket: LoadSocket
         private let mail: Mail
@@ -120,7 +121,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
 
         func run() {
             while !mail.isOver.load(ordering: .acquiring), !mail.isResting.load(ordering: .acquiring) { turn() }
-            // What comes to who rests would wake it without end.
+            // Otherwise, incoming datagrams would wake the thread continuously.
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
             while !mail.isOver.load(ordering: .acquiring) {
                 wait(until: nil)
@@ -132,8 +133,8 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             send()
         }
 
-        /// While something waits to be read, the machine's time is when the last of what was read arrived: what waits was
-        /// there before now, and that this thread is late with it is nobody's delay (BEN2).
+        /// Runs one iteration. While datagrams are queued, the machine's time is the arrival time of the last one that
+        /// was read. They arrived before now, and the lateness of this thread must not count as network delay.
         private func turn() {
             wait(until: machine.deadline)
             while receive() > 0 {

@@ -9,9 +9,7 @@ final class LoadPublishers: Sendable {
     private let clock = MonotonicClock.reference()
     let streams: [StreamID]
 
-    /// Publishes; nothing is sent before `run`.
-    ///
-    /// - Parameter beginning: of all their numbers and times.
+    /// Publishes streams. Nothing is sent before `run`. `beginning` are the first numbers and times of all publishers.
     init(
         _ count: Int, of shape: StreamShape, at stage: FanOutStage,
         beginning: LightPublisher.Beginning = LightPublisher.Beginning()
@@ -29,7 +27,7 @@ final class LoadPublishers: Sendable {
             streams.append(stream)
             let address = TransportAddress(
                 ip: IPAddress(v4: FanOutStage.publishersBegin + UInt32(number)), port: loop.port)
-            // Spread over the time of a frame, so that no two are in step.
+            // The publishers are spread over the frame interval, so that no two send at the same time.
             let begun = now + .nanoseconds(Int64(number) * 1_000_000_000 / shape.rate / Int64(count))
             let failure = await loop.call { [clock] crowd, now -> (any Error)? in
                 do {
@@ -60,7 +58,7 @@ final class LoadPublishers: Sendable {
         await loop.call { crowd, _ in crowd.forEach { $0.isRunning = isRunning } }
     }
 
-    /// See `LightPublisher`.
+    /// Sets the time between frames; see `LightPublisher`.
     func setInterval(_ interval: TimeSpan) async {
         await loop.call { crowd, _ in crowd.forEach { $0.setInterval(interval) } }
     }

@@ -3,29 +3,30 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// One socket for the load of many: it has a port at all of this machine's addresses, of which loopback has millions, so
-/// that each peer has an address of its own and a batch brings datagrams for many of them.
+/// A socket for many peers. It is bound to a port at all addresses of this machine. The loopback network has millions
+/// of addresses, so that each peer has its own, and one batch contains datagrams for many peers.
 ///
-/// Datagrams that were sent as one message come as one (UDP_GRO), which is the cheapest that receiving can be.
+/// Datagrams that were sent as one message are received as one (UDP_GRO), which is the cheapest way to receive.
 final class LoadSocket {
-    /// Datagrams of one message, until the next call of `receive`.
+    /// The datagrams of one message, valid until the next call of `receive`.
     struct Arrival {
         let bytes: UnsafeMutableRawBufferPointer
-        /// Of each datagram but the last, which may be smaller.
+        /// The size of each datagram except the last, which may be smaller.
         let segmentSize: Int
         let path: NetworkPath
-        /// When the kernel took it in.
+        /// The time at which the kernel received it.
         let time: WallTime?
-        /// Datagrams that the socket has lost since it was bound (IO9).
+        /// The number of datagrams that the socket has lost since it was bound (SO_RXQ_OVFL).
         let drops: UInt32
     }
 
     private static let batchSize = 64
     private static let messageSize = 65_536
     private static let controlSize = 256
-    /// UDP_GRO of linux/udp.h, at the level SOL_UDP.
+    /// The option UDP_GRO of linux/udp.h, at the level SOL_UDP.
     private static let segmentation: Int32 = 104
-    /// So much must wait while a frame leaves for thousands of viewers and this end decrypts it.
+    /// The size of the receive buffer. It holds the packets of a frame for thousands of viewers while they are
+    /// decrypted.
     private static let buffer: Int32 = 512 << 20
 
     let number: Int32
@@ -94,9 +95,9 @@ final class LoadSocket {
         messages[index].header.msg_controllen = controlSize
     }
 
-    // MARK: In
+    // MARK: Receiving
 
-    /// How many messages there were; up to 64.
+    /// Receives up to 64 messages and returns their number.
     func receive() -> Int {
         for index in 0..<Self.batchSize {
             prepare(
@@ -121,8 +122,8 @@ final class LoadSocket {
             drops: arrival.drops)
     }
 
-    /// What the kernel says of the size of the datagrams that it has put together; 0 for one alone. Control messages begin
-    /// with their length, level and type, and lie at multiples of eight bytes (cmsg(3)).
+    /// Returns the size of the datagrams that the kernel has merged; 0 for a single one. A control message starts with
+    /// its length, level and type, and is aligned to eight bytes (cmsg(3)).
     private func segmentSize(of index: Int) -> Int {
         let start = UnsafeRawPointer(control + index * Self.controlSize)
         let end = Int(messages[index].header.msg_controllen)
@@ -145,9 +146,9 @@ final class LoadSocket {
             ip: IPAddress(v4: UInt32(bigEndian: name.sin_addr.s_addr)), port: UInt16(bigEndian: name.sin_port))
     }
 
-    // MARK: Out
+    // MARK: Sending
 
-    /// Sends a batch, each datagram from the address that its path names.
+    /// Sends a batch, each datagram from the local address of its path.
     func send(_ batch: borrowing DatagramBatch) {
         var index = 0
         while index < batch.count {

@@ -3,7 +3,7 @@ import PCastMedia
 import PCastWebRTC
 import Synchronization
 
-/// Light viewers that come by WHEP, or by the protocol, thousands on one thread, each at an address of its own.
+/// Light viewers that join by WHEP or by signaling. Thousands run on one thread, each with its own address.
 final class LoadViewers: Sendable {
     private let loop: LoadLoop<LightAudience>
     private let clock = MonotonicClock.reference()
@@ -14,14 +14,13 @@ final class LoadViewers: Sendable {
     private let way: Way
     private let sessions = Mutex<[Task<Void, any Error>]>([])
 
-    /// By which they come.
+    /// The protocol by which they join.
     enum Way: String, CaseIterable, Sendable {
         case whep, session
     }
 
-    /// - Parameters:
-    ///   - decryptsEach: see `LightViewer`.
-    ///   - areDeaf: they say nothing of what comes, and so need not read it; see `rest`.
+    /// Creates an empty audience. For `decryptsEach`, see `LightViewer`. With `areDeaf`, viewers send no feedback and
+    /// need not read; see `rest`.
     init(
         by way: Way = .whep, decryptsEach: Int, areDeaf: Bool = false,
         firstAddress: UInt32 = FanOutStage.viewersBegin
@@ -34,7 +33,7 @@ final class LoadViewers: Sendable {
         self.firstAddress = firstAddress
     }
 
-    /// Brings viewers to streams, of which each gets an equal part; so many at a time.
+    /// Adds viewers, distributed equally over the streams, with up to `atOnce` joins at a time.
     func join(_ numbers: Range<Int>, to streams: [StreamID], at stage: FanOutStage, atOnce: Int = 8) async throws {
         let tokens = try streams.map { try stage.viewingToken($0) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -75,9 +74,7 @@ final class LoadViewers: Sendable {
         try await add(own.identity, try own.offer.accept(answer), address: address, asked: asked)
     }
 
-    /// Answers a server's offer, and takes what it sends.
-    ///
-    /// - Parameter start: is given the answer before anything is sent.
+    /// Answers a server's offer and receives its media. `start` receives the answer before anything is sent.
     func answer(
         _ offer: SessionDescription, number: Int, _ start: (SessionDescription) async throws -> Void
     ) async throws {
@@ -107,7 +104,7 @@ final class LoadViewers: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Waits until so many have pictures.
+    /// Waits until a number of viewers have received frames.
     func watching(_ count: Int, within patience: TimeSpan) async throws {
         let limit = MonotonicClock.now() + patience
         while true {
@@ -118,7 +115,7 @@ final class LoadViewers: Sendable {
         }
     }
 
-    /// Waits until so many could be sent pictures.
+    /// Waits until a number of viewers are connected.
     func connected(_ count: Int, within patience: TimeSpan) async throws {
         let limit = MonotonicClock.now() + patience
         while true {
@@ -129,10 +126,10 @@ final class LoadViewers: Sendable {
         }
     }
 
-    /// Has nothing read any more of what comes, and nothing said.
+    /// Stops reading and sending.
     func rest() { loop.rest() }
 
-    /// What each of them is sent its packets with, once.
+    /// Returns the SRTP profiles of all viewers.
     func profiles() async -> Set<SRTPProfile> {
         await loop.call { audience, _ in Set(audience.peers.compactMap { $0.profile }) }
     }
@@ -145,7 +142,7 @@ final class LoadViewers: Sendable {
         return figures
     }
 
-    /// How one viewer's packets come, of so many frames.
+    /// Returns the packets of one viewer over a number of frames.
     func shape(frames: Int) async throws -> (text: String, meanSize: Double) {
         await loop.call { audience, _ in audience.peers.first?.tap = PacketTap(frames: frames) }
         let limit = MonotonicClock.now() + .seconds(60)
@@ -161,19 +158,20 @@ final class LoadViewers: Sendable {
         throw BenchFailure("no frames came to be written down")
     }
 
-    /// Of each viewer, in the order in which they came, from setting out to the first whole picture; nil without one.
+    /// Returns for each viewer, in the order of joining, the time from the request to the first complete frame; nil
+    /// without one.
     func waits() async -> [TimeSpan?] {
         await loop.call { audience, _ in
             audience.peers.map { viewer in viewer.firstPicture.map { $0 - viewer.asked } }
         }
     }
 
-    /// What the viewer saw that came first.
+    /// Returns the statistics of the first viewer.
     func firstFigures() async -> LightViewingFigures {
         await loop.call { audience, _ in LightViewingFigures(Array(audience.peers.prefix(1))) }
     }
 
-    /// Sends those away that joined before an instant, but for so many who came first.
+    /// Removes the viewers that joined before a time, except for the first ones.
     func dismiss(joinedBefore instant: Instant, after first: Int) async {
         await loop.call { audience, now in
             var number = 0
@@ -184,7 +182,7 @@ final class LoadViewers: Sendable {
         }
     }
 
-    /// See `LoadLoop`.
+    /// The received datagrams and messages; see `LoadLoop`.
     var received: (datagrams: Int, messages: Int) { loop.received }
     var processorTime: TimeSpan { loop.processorTime }
     var ownDrops: Int { loop.ownDrops }

@@ -1,28 +1,28 @@
 import Foundation
 import PCastMedia
 
-/// The sizes of a stream's packets: of each frame's datagrams, as a publisher sends them, over and over.
+/// The packet sizes of a stream's frames, which repeat.
 struct StreamShape: Sendable {
-    /// Each second so many frames.
+    /// The frame rate in frames per second.
     let rate: Int64
     let frames: [[Int]]
     let keyFrame: [Int]
 
-    /// 720p30 at 2.3 Mbit/s: eight datagrams of 1200 bytes a frame; a key frame is as long as five.
+    /// 720p30 at 2.3 Mbit/s: eight datagrams of 1,200 bytes per frame. A key frame has the size of five frames.
     static let even = StreamShape(
         rate: 30, frames: [Array(repeating: 1_200, count: 8)], keyFrame: Array(repeating: 1_200, count: 40))
 
-    /// As much as five of those: forwarded to a thousand it takes most of a processor. Key frames are no longer than
-    /// others, as longer ones leave in larger messages, which cost less for each packet.
+    /// Five times the rate of `even`, which uses most of a CPU with a thousand viewers. Key frames have the size of
+    /// other frames, because larger ones would be sent in larger messages, which cost less per packet.
     static let flood = StreamShape(
         rate: 150, frames: [Array(repeating: 1_200, count: 8)], keyFrame: Array(repeating: 1_200, count: 8))
 
-    /// Of small pictures, for many streams side by side: 230 kbit/s.
+    /// Small frames for many parallel streams: 230 kbit/s.
     static let small = StreamShape(
         rate: 10, frames: [Array(repeating: 950, count: 3)], keyFrame: Array(repeating: 950, count: 12))
 
-    /// - Parameter path: of a file with a line for each frame, which has the sizes of its datagrams. The first frame is a
-    ///   key frame; lines that begin with # are passed over.
+    /// Reads a file with a line per frame, which contains the sizes of its datagrams. The first frame is a key frame.
+    /// Lines that start with # are ignored. Throws `BenchFailure`.
     init(recordedIn path: String) throws {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw BenchFailure("\(path) is missing: start this in the package's folder")

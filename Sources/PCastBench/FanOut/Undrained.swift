@@ -3,20 +3,18 @@ import PCastIO
 import PCastMedia
 import PCastWebRTC
 
-/// Forwarding to viewers who read nothing of it, so that nothing else needs a processor.
+/// Forwarding to viewers that read nothing, so that all CPUs are available to the platform.
 enum Undrained {
-    /// What it took of its processors.
+    /// The CPU time.
     struct Cost: Sendable {
         let perPacket: TimeSpan
-        /// How much of them. Of nearly all, it was behind, and sent the packets of several frames together.
+        /// The used fraction of the CPUs. Near 1, the platform was late and sent the packets of several frames
+        /// together.
         let share: Double
     }
 
-    /// A platform's.
-    ///
-    /// - Parameters:
-    ///   - shards: each has a processor, and so many viewers.
-    ///   - seconds: at most three, for who says nothing for five seconds is away.
+    /// Measures a platform. Each shard has a CPU and the same number of viewers. The time is at most three seconds,
+    /// because a viewer without feedback for five seconds counts as disconnected. Throws `BenchFailure`.
     static func relay(shards: Int, viewersOfEach: Int, seconds: Int) async throws -> Cost {
         let viewers = shards * viewersOfEach
         let stage = try await FanOutStage.start(
@@ -31,7 +29,7 @@ enum Undrained {
         audience.rest()
         await publishers.begin()
         await publishers.run()
-        // All have begun, and nothing is new any more.
+        // All viewers have started, and no one-time work remains.
         try await Task.sleep(for: .seconds(1))
         let (first, time, start) = (await publishers.figures().frames, stage.processorTime, MonotonicClock.now())
         try await Task.sleep(for: .seconds(seconds))
@@ -46,7 +44,7 @@ enum Undrained {
             share: taken.seconds / (end - start).seconds / Double(shards))
     }
 
-    /// Waits until that many packets have left.
+    /// Waits until a number of packets have been forwarded.
     private static func forwarded(_ count: Int, by stage: FanOutStage) async throws {
         let limit = MonotonicClock.now() + .seconds(2)
         while case let forwarded = try await stage.packetsForwarded(), forwarded < count {
@@ -57,7 +55,7 @@ enum Undrained {
         }
     }
 
-    /// The C program's, of which each process has a processor and so many viewers, at the same rate.
+    /// Measures the C program. Each process has a CPU and the same number of viewers, at the same rate.
     static func limit(
         _ program: LimitProgram, _ cipher: LimitProgram.Cipher, processes: Int, viewersOfEach: Int, seconds: Int
     ) async throws -> Cost {
@@ -84,7 +82,7 @@ enum Undrained {
             perPacket: taken / Int64(max(1, packets)), share: taken.seconds / Double(seconds * processes))
     }
 
-    /// On a thread of its own, for it blocks.
+    /// Runs a blocking function on a thread of its own.
     private static func aside<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread { continuation.resume(with: Result { try body() }) }

@@ -2,15 +2,15 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// Connections between clients and one server.
+/// TCP connections between clients and one server.
 struct ConnectionPort {
-    /// Further connections wait at the door.
+    /// The most connections. Further ones wait in the listening queue.
     private static let maximumConnections = 256
 
     private let number: Int
     private let door: ProxySocket
     private let server: TransportAddress
-    /// What a connection's first bytes make up for: the kernel has answered the client at once.
+    /// The delay of a connection's first bytes. It stands for the handshake, which the kernel completes at once.
     private let opening: TimeSpan
     private var connections: [ImpairedConnection] = []
     private var opened = 0
@@ -26,7 +26,7 @@ struct ConnectionPort {
         try door.listen()
     }
 
-    /// The door's first, then each connection's two.
+    /// Returns the descriptors to wait for: the listening socket, then two for each connection.
     func descriptors(_ path: borrowing ImpairedPath, at now: Instant) -> [pollfd] {
         let isOpen = connections.count < Self.maximumConnections
         let first = pollfd(fd: door.number, events: isOpen ? Int16(POLLIN) : 0, revents: 0)
@@ -35,7 +35,7 @@ struct ConnectionPort {
         return [first] + connections.flatMap { $0.descriptors(hasRoomUp: up, hasRoomDown: down, at: now) }
     }
 
-    /// When a connection may be read that is not yet open for the client.
+    /// Returns the next time at which a connection may be read whose handshake is still delayed; nil if there is none.
     func deadline(after now: Instant) -> Instant? { connections.map(\.opened).filter { $0 > now }.min() }
 
     mutating func read(

@@ -2,8 +2,8 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// Datagrams between clients and one server. Each client has a socket of its own towards the server, which so tells
-/// them apart.
+/// Datagrams between clients and one server. Each client has its own socket towards the server, which distinguishes
+/// clients by their addresses.
 struct DatagramPort {
     private struct Client {
         let address: TransportAddress
@@ -11,7 +11,7 @@ struct DatagramPort {
         var lastHeard: Instant
     }
 
-    /// Further clients are not served; one that is silent for so long is forgotten.
+    /// The most clients, and the time without datagrams after which a client is removed.
     private static let maximumClients = 512
     private static let patience = TimeSpan.seconds(60)
 
@@ -21,7 +21,7 @@ struct DatagramPort {
     private let exempt: IPAddress?
     private var clients: [Client] = []
 
-    /// - Parameter number: of the port among the proxy's.
+    /// Opens the port. `number` is its number among the proxy's ports. Throws `BenchFailure`.
     init(_ number: Int, from address: TransportAddress, to server: TransportAddress, exempt: IPAddress?) throws {
         self.number = number
         door = try ProxySocket(.datagrams)
@@ -30,12 +30,12 @@ struct DatagramPort {
         self.exempt = exempt
     }
 
-    /// The door's first, then each client's.
+    /// The descriptors to wait for: the listening socket, then one for each client.
     var descriptors: [pollfd] {
         ([door] + clients.map(\.socket)).map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
     }
 
-    /// - Parameter reports: of `descriptors`, as they were waited for.
+    /// Reads the sockets that are ready. `reports` are the `descriptors` after waiting.
     mutating func read(
         _ reports: ArraySlice<pollfd>, _ buffer: UnsafeMutableRawBufferPointer, into path: inout ImpairedPath,
         at now: Instant
@@ -52,7 +52,7 @@ struct DatagramPort {
                 }
             }
         }
-        // Afterwards, as it adds clients whose sockets nobody has waited for.
+        // This comes last, because it adds clients whose sockets are not among the reports.
         if reports[0].revents != 0 { readDoor(buffer, into: &path, at: now) }
         clients.removeAll { now - $0.lastHeard > Self.patience }
     }
@@ -78,14 +78,14 @@ struct DatagramPort {
         return (try? socket.connect(server)) == nil ? nil : socket
     }
 
-    /// Gives each client another address towards the server; what is sent to the former one is lost.
+    /// Gives each client another address towards the server. Datagrams to the previous one are lost.
     mutating func rebind() {
         for index in clients.indices where clients[index].address.ip != exempt {
             if let socket = newSocket() { clients[index].socket = socket }
         }
     }
 
-    /// What a socket does not take is lost, as on any network.
+    /// Delivers a datagram. If the socket does not accept it, it is lost like on any network.
     func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
         guard case .datagram(_, let client, let bytes) = journey else { return }
         if isUp {

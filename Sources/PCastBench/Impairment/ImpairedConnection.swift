@@ -1,9 +1,9 @@
 import Glibc
 import PCastMedia
 
-/// One connection through the proxy: two sockets. Its bytes are on their way in the path that all share.
+/// A TCP connection through the proxy: two sockets. Its bytes pass the path that all connections share.
 struct ImpairedConnection {
-    /// What has arrived in one direction, for a socket that may not take it at once.
+    /// The bytes that have arrived in one direction, for a socket that may not accept them at once.
     private struct Outbox {
         private var bytes: [UInt8] = []
         private var hasEnd = false
@@ -11,7 +11,7 @@ struct ImpairedConnection {
 
         var isWaiting: Bool { !isDone && (!bytes.isEmpty || hasEnd) }
 
-        /// - Parameter arrived: none are the end.
+        /// Adds bytes; an empty array is the end of the stream.
         mutating func append(_ arrived: [UInt8]) {
             if arrived.isEmpty { hasEnd = true } else { bytes += arrived }
         }
@@ -32,7 +32,7 @@ struct ImpairedConnection {
     }
 
     let number: Int
-    /// From when on a client on a real network could have sent.
+    /// The time from which a client on a real network could have sent.
     let opened: Instant
     private let client: ProxySocket
     private let server: ProxySocket
@@ -50,8 +50,8 @@ struct ImpairedConnection {
 
     var isOver: Bool { up.isDone && down.isDone }
 
-    /// The client's and the server's, to be waited for. Who has not taken what came is not read from, as TCP's window
-    /// does it.
+    /// The descriptors of client and server to wait for. A side is not read while the other side has not accepted its
+    /// data, like with TCP's flow control.
     func descriptors(hasRoomUp: Bool, hasRoomDown: Bool, at now: Instant) -> [pollfd] {
         let readsClient = !hasClientEnded && hasRoomUp && !up.isWaiting && now >= opened
         let readsServer = !hasServerEnded && hasRoomDown && !down.isWaiting
@@ -61,7 +61,7 @@ struct ImpairedConnection {
         ]
     }
 
-    /// A negative one is passed over.
+    /// Returns a descriptor; a negative one is ignored by poll(2).
     private static func descriptor(_ socket: ProxySocket, reads: Bool, writes: Bool) -> pollfd {
         let events = (reads ? POLLIN : 0) | (writes ? POLLOUT : 0)
         return pollfd(fd: events == 0 ? -1 : socket.number, events: Int16(events), revents: 0)
@@ -82,9 +82,7 @@ struct ImpairedConnection {
         }
     }
 
-    /// Reads as much as the path takes.
-    ///
-    /// - Returns: whether that was the end.
+    /// Reads as much as the path accepts. Returns whether the stream ended.
     private func read(
         _ socket: ProxySocket, _ port: Int, isUp: Bool, _ buffer: UnsafeMutableRawBufferPointer,
         into path: inout ImpairedPath, at now: Instant

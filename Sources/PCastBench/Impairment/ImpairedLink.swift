@@ -3,16 +3,16 @@ import PCastMedia
 import PCastNetwork
 import Synchronization
 
-/// A bad network between addresses of this machine and a server's, for UDP and TCP on the same ports: one path, which
-/// all ports share, on a thread.
+/// A bad network between local addresses and servers, for UDP and TCP on the same ports. All ports share one path. It
+/// runs on a thread.
 final class ImpairedLink: Sendable {
-    /// Where clients come, and where that leads.
+    /// A local address for clients, and the server behind it.
     struct Port: Sendable {
         let address: TransportAddress
         let server: TransportAddress
     }
 
-    /// What the thread looks at, and what it tells.
+    /// The commands to the thread, and its statistics.
     private final class State: Sendable {
         let isStopped = Atomic(false)
         let rebindings = Atomic(0)
@@ -23,7 +23,7 @@ final class ImpairedLink: Sendable {
     private let state = State()
     private let thread: WorkerThread
 
-    /// - Throws: `BenchFailure` when an address cannot be had.
+    /// Starts the proxy. Throws `BenchFailure` if an address is unavailable.
     init(_ ports: [Port], _ conditions: NetworkConditions) throws {
         guard ports.allSatisfy({ $0.address.ip.v4 != nil && $0.server.ip.v4 != nil }) else {
             throw BenchFailure("the proxy speaks IPv4")
@@ -51,7 +51,7 @@ final class ImpairedLink: Sendable {
     /// Gives all clients other addresses towards the server.
     func rebind() { state.rebindings.add(1, ordering: .relaxed) }
 
-    /// Makes the next change that waits to be asked for; returns how many have been asked for before it.
+    /// Applies the next requested change. Returns the number of previous ones.
     func step() -> Int { state.steps.add(1, ordering: .relaxed).oldValue }
 
     func stop() {
@@ -59,7 +59,7 @@ final class ImpairedLink: Sendable {
         thread.join()
     }
 
-    /// A value made on one thread and then used by one other alone.
+    /// A value that is created on one thread and then used by another one only.
     private final class Handover<Value>: @unchecked Sendable {
         var value: Value
 

@@ -1,19 +1,19 @@
 import PCastMedia
 import PCastNetwork
 
-/// Both directions between clients and servers; all that passes shares their queues.
+/// Both directions between clients and servers, with queues that all traffic shares.
 struct ImpairedPath {
-    /// Something on its way.
+    /// Data in transit.
     enum Journey {
         case datagram(port: Int, client: TransportAddress, [UInt8])
-        /// Bytes of a connection; none are its end.
+        /// Bytes of a connection; an empty array is its end.
         case segment(port: Int, connection: Int, [UInt8])
     }
 
-    /// IPv4 with UDP, and with TCP.
+    /// The sizes of the headers: IPv4 with UDP, and IPv4 with TCP.
     private static let datagramOverhead = 28
     private static let segmentOverhead = 40
-    /// What a segment holds at most, as on Ethernet.
+    /// The largest segment, as on Ethernet.
     static let segmentSize = 1_448
 
     var up: NetworkLink<Journey>
@@ -42,7 +42,7 @@ struct ImpairedPath {
         }
     }
 
-    /// Whether a direction takes another segment: who sends by TCP waits until it does.
+    /// Returns whether a direction accepts another segment. TCP waits until it does.
     func hasRoom(isUp: Bool) -> Bool {
         let size = Self.segmentSize + Self.segmentOverhead
         return isUp ? up.hasRoom(for: size) : down.hasRoom(for: size)

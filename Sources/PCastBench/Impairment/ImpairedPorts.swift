@@ -3,7 +3,7 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// The proxy's thread: its ports, and the path that what comes to them takes.
+/// The proxy's ports and the path of their traffic, on the proxy's thread.
 struct ImpairedPorts {
     private static let longestWait = TimeSpan.milliseconds(50)
 
@@ -37,14 +37,14 @@ struct ImpairedPorts {
         for number in datagrams.indices { datagrams[number].rebind() }
     }
 
-    /// Makes the next change of those that wait to be asked for.
+    /// Applies the next of the changes that wait for a request.
     mutating func step() {
         guard let step = steps.popFirst() else { return }
         if step.isUp { step.change(&path.up.conditions) }
         if step.isDown { step.change(&path.down.conditions) }
     }
 
-    /// Waits a moment, and does what is to be done.
+    /// Waits for a short time and processes what is due.
     mutating func turn() {
         let before = MonotonicClock.now()
         let parts =

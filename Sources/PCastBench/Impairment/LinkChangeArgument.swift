@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// A change of a link's conditions at a time: `10s rate=800k`, `10s up down`, `14s down loss=5%`.
+/// A timed change of a link's conditions on a command line: `10s rate=800k`, `10s up down`, `14s down loss=5%`.
 struct LinkChangeArgument: ExpressibleByArgument, Sendable {
     let age: TimeSpan
     let step: LinkStepArgument

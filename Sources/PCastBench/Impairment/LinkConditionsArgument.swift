@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastMedia
 import PCastNetwork
 
-/// Conditions of a link as people type them: `delay=30ms,loss=2%,rate=4M`. What is not named stays as it is.
+/// The conditions of a link on a command line: `delay=30ms,loss=2%,rate=4M`. Others stay unchanged.
 struct LinkConditionsArgument: ExpressibleByArgument, Sendable {
     private enum Change: Sendable {
         case delay(TimeSpan), jitter(TimeSpan), reorders(Bool), loss(Double), burst(Double), duplication(Double)

@@ -1,6 +1,7 @@
 import ArgumentParser
 
-/// A change of a link's conditions: `rate=800k`, `up down`, `down loss=5%`; without a direction, of both.
+/// A change of a link's conditions on a command line: `rate=800k`, `up down`, `down loss=5%`. Without a direction, it
+/// applies to both.
 struct LinkStepArgument: ExpressibleByArgument, Sendable {
     let isUp, isDown: Bool
     let conditions: LinkConditionsArgument

@@ -1,24 +1,24 @@
 import PCastMedia
 import PCastNetwork
 
-/// How a network treats what passes between clients and a server.
+/// The conditions of a network between clients and a server.
 struct NetworkConditions: Sendable {
-    /// From clients to the server, and back.
+    /// The conditions from clients to the server, and from the server to clients.
     var up: LinkSchedule
     var down: LinkSchedule
-    /// Changes that wait until they are asked for, one after the other.
+    /// Changes that take effect one at a time, each when it is requested.
     var steps: [Step] = []
-    /// No datagram passes.
+    /// Whether all UDP datagrams are dropped.
     var blocksUDP = false
-    /// When, after the beginning, clients' datagrams begin to come from other addresses, as behind a translator that
-    /// has forgotten them.
+    /// The times after the start at which the clients' datagrams change their source addresses, as behind a NAT that
+    /// has lost its mappings.
     var rebindings: [TimeSpan] = []
-    /// The same treatment from the same seed and traffic.
+    /// The seed of the random decisions; the same seed and traffic give the same impairment.
     var seed: UInt64 = 1
-    /// Datagrams of clients at this address pass as if there were no such network.
+    /// The address of clients whose datagrams bypass the impairment; nil for none.
     var exempt: IPAddress?
 
-    /// A change of one direction or both.
+    /// A change of the conditions in one direction or in both.
     struct Step: Sendable {
         let isUp, isDown: Bool
         let change: @Sendable (inout LinkConditions) -> Void
@@ -29,6 +29,6 @@ struct NetworkConditions: Sendable {
         self.down = down
     }
 
-    /// The same in both directions.
+    /// Creates the same conditions for both directions.
     init(_ conditions: LinkConditions) { self.init(up: LinkSchedule(conditions), down: LinkSchedule(conditions)) }
 }

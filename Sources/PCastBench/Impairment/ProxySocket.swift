@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// A socket of the proxy, IPv4, that never blocks and closes itself.
+/// A nonblocking IPv4 socket of the proxy; the descriptor is closed with the object.
 final class ProxySocket {
     enum Kind { case datagrams, stream }
 
@@ -23,14 +23,14 @@ final class ProxySocket {
         }
     }
 
-    /// Takes over a connection that was accepted.
+    /// Takes ownership of an accepted connection.
     private init(accepted number: Int32) {
         self.number = number
         var one: Int32 = 1
         setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Also of one whose initializer threw.
+    /// Also runs for an object whose initializer threw.
     deinit { if number >= 0 { close(number) } }
 
     func bind(_ address: TransportAddress) throws {
@@ -41,14 +41,15 @@ final class ProxySocket {
         guard Glibc.listen(number, 128) == 0 else { throw Self.failure("listen") }
     }
 
-    /// A connection of a stream may still be under way.
+    /// Connects the socket. The connection of a stream socket may still be in progress (`EINPROGRESS`) on return.
+    /// Throws `BenchFailure` if the call fails.
     func connect(_ address: TransportAddress) throws {
         guard Self.with(address, { Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
             throw Self.failure("connect \(address)")
         }
     }
 
-    /// What has gone wrong with a connection, as an `errno`; 0 for nothing.
+    /// The pending error of the socket (`SO_ERROR`) as an `errno` value; 0 if there is none.
     var error: Int32 {
         var error: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -63,8 +64,8 @@ final class ProxySocket {
         return ProxySocket(accepted: accepted)
     }
 
-    /// Waits until a descriptor reports, or for the time. `poll` knows milliseconds only: the last of them is waited
-    /// for in short sleeps.
+    /// Waits until a descriptor is ready or the time has passed. Because `poll(2)` counts in milliseconds, a wait of
+    /// less than one millisecond sleeps for at most 100 microseconds.
     static func wait(_ descriptors: inout [pollfd], for span: TimeSpan) {
         let microseconds = max(0, span.nanoseconds / 1_000)
         let reporting = poll(&descriptors, nfds_t(descriptors.count), Int32(microseconds / 1_000))
@@ -83,7 +84,7 @@ final class ProxySocket {
         }
     }
 
-    /// Receives a datagram and whom it is from.
+    /// Receives a datagram and its source address; nil if none is available.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, from: TransportAddress)? {
         var name = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)

@@ -3,19 +3,20 @@ import PCastRelay
 import PCastStage
 import PCastWebRTC
 
-/// A publisher, a relay and its viewers on a `Stage`. Each part's work is metered.
+/// A publisher, a relay and its viewers in memory on a `Stage`; the CPU time and the allocations of each part are
+/// measured.
 final class MemoryBroadcast {
-    /// What the parts cost while `isMetering`.
+    /// The costs of the parts while `isMetering`.
     struct Tolls {
-        /// The publisher's frames into packets, and packets out.
+        /// The publisher's frames to packets, and sending of the packets.
         var send = Toll()
-        /// Packets into the relay.
+        /// Packets received by the relay.
         var relayIn = Toll()
-        /// Packets out of the relay, and all that it does at its deadlines.
+        /// Packets sent by the relay, and its work at deadlines.
         var relayOut = Toll()
-        /// Datagrams into viewers.
+        /// Datagrams received by viewers.
         var receive = Toll()
-        /// Whole frames out of viewers.
+        /// Complete frames taken from viewers.
         var frames = Toll()
     }
 
@@ -32,14 +33,15 @@ final class MemoryBroadcast {
 
     private(set) var tolls = Tolls()
     var isMetering = false
-    /// Reads on behalf of each part: the publisher, the relay in and out, the viewers.
+    /// One meter for each part: the publisher, the relay's input and output, the viewers' input and their frames.
     var sendMeter = TollMeter()
     var relayInMeter = TollMeter()
     var relayOutMeter = TollMeter()
     var receiveMeter = TollMeter()
     private var frameMeter = TollMeter()
 
-    /// - Throws: when the peers do not come together.
+    /// Creates the peers and connects them. Throws `BenchFailure` if they do not connect within two seconds of
+    /// simulated time.
     init(viewers count: Int) throws {
         let stage = try Stage()
         relay = stage.relay()
@@ -67,7 +69,7 @@ final class MemoryBroadcast {
         }
     }
 
-    /// Lets time pass.
+    /// Simulates the given time in steps of `Stage.step`. Throws `BenchFailure` if a peer's session ends.
     func run(for span: TimeSpan) throws {
         let end = now + span
         while now < end {
@@ -86,7 +88,7 @@ final class MemoryBroadcast {
         if let end = peer.end { throw BenchFailure("a peer in memory was lost: \(end)") }
     }
 
-    /// From now on the tolls are counted, from zero.
+    /// Resets the costs and measures them from now on.
     func beginMetering() {
         tolls = Tolls()
         isMetering = true
@@ -132,7 +134,7 @@ final class MemoryBroadcast {
 
     // MARK: The relay
 
-    /// As a driver does it: only when something has arrived or a deadline has come.
+    /// Polls the relay as an event loop does: only if something has arrived or a deadline has passed.
     private func relayPackets() {
         var hasMore = relayHasInput || relay.deadline.map { $0 <= now } ?? false
         relayHasInput = false

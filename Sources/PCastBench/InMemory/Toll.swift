@@ -1,4 +1,4 @@
-/// What one part of the work cost.
+/// The cost of one part of the work.
 struct Toll {
     var packets = 0
     var frames = 0

@@ -1,12 +1,12 @@
 import Glibc
 import PCastMedia
 
-/// Reads this thread's time on its processor, and its allocations, before and after a part of the work.
+/// Measures the calling thread's CPU time and allocations between `begin()` and `end(_:)`.
 struct TollMeter {
     private var instant = Instant(nanoseconds: 0)
     private var allocations = 0
     private let counter = AllocationCounter.loaded
-    /// Where allocations are to be told, how many are told at most.
+    /// The number of allocations whose stack traces are still to be printed.
     var tracing = 0
 
     mutating func begin() {
@@ -23,7 +23,7 @@ struct TollMeter {
         if tracing > 0 { tracing = max(0, tracing - made) }
     }
 
-    /// CLOCK_THREAD_CPUTIME_ID. A `timespec` is two words on every 64-bit Linux.
+    /// Returns the time of `CLOCK_THREAD_CPUTIME_ID` (clock_gettime(2)). A `timespec` is two words on 64-bit Linux.
     static func threadTime() -> Instant {
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
             let time = UnsafeMutableRawPointer(words.baseAddress!).assumingMemoryBound(to: timespec.self)

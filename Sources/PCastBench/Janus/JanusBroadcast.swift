@@ -2,7 +2,8 @@ import PCastIO
 import PCastMedia
 import PCastWebRTC
 
-/// Janus, what feeds it and viewers who watch it, beside a `Broadcast` of the same packets to as many.
+/// Janus with one RTP source and many viewers, for comparison with a `Broadcast` of the same packets to as many
+/// viewers.
 final class JanusBroadcast: Sendable {
     private let server: JanusServer
     private let feed: LoadLoop<JanusFeed>
@@ -10,10 +11,13 @@ final class JanusBroadcast: Sendable {
     private let viewers: Int
     private let rate: Int64
     private static let feedAddress = IPAddress(v4: 0x7F04_0001)
-    /// Janus gives its packets the shorter header: 12 bytes, with its extensions 12 more, and GCM's tag.
+    /// The bytes of a packet from Janus that are not payload: the fixed RTP header (12), the header extensions (12) and
+    /// the AEAD tag (16).
     private static let overhead = 12 + 12 + 16
 
-    /// - Parameter decryptsEach: see `LightViewer`.
+    /// Starts Janus and connects the viewers. One of `decryptsEach` packets is decrypted, see `LightViewer`. Throws
+    /// `BenchFailure` if Janus cannot be started, if the viewers do not receive in time, or if another SRTP profile is
+    /// used.
     static func start(
         of shape: StreamShape, viewers: Int, decryptsEach: Int, isPinned: Bool
     ) async throws -> JanusBroadcast {
@@ -69,7 +73,7 @@ final class JanusBroadcast: Sendable {
         await feed.call { feed, _ in feed.isRunning = isRunning }
     }
 
-    /// A turn like those of the relay.
+    /// Measures one round, as `Broadcast` does for the relay.
     func measure(seconds: Int) async throws -> FanOutRound {
         await run()
         try await Task.sleep(for: .seconds(1))

@@ -1,13 +1,13 @@
 import PCastMedia
 import PCastRTP
 
-/// What Janus is fed: the packets of a `StreamShape` as plain RTP, a frame at once when its time has come, as
-/// `LightPublisher` sends them.
+/// Sends the packets of a `StreamShape` to Janus as plain RTP, all packets of a frame at the frame's time, as
+/// `LightPublisher` does.
 struct JanusFeed: ~Copyable, DatagramMachine {
     private let shape: StreamShape
     private let path: NetworkPath
     private let begun: Instant
-    /// Bytes of a datagram that are not payload on the way to a viewer: header, extensions and tag.
+    /// The bytes of a viewer's datagram that are not payload: header, header extensions and AEAD tag.
     private let overhead: Int
     private var frame: Int64 = 0
     private var sequence: UInt16 = 1_000

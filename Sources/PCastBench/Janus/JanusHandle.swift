@@ -2,8 +2,8 @@ import Foundation
 import PCastMedia
 import PCastWebRTC
 
-/// One viewer's conversation with Janus, by its own interface over HTTP: a session, a handle of the streaming plugin in it,
-/// and the offer of its mountpoint.
+/// One viewer's signaling with Janus over its HTTP interface: a session, a handle of the streaming plugin, and the
+/// offer of the mountpoint.
 struct JanusHandle: Sendable {
     private let server: TransportAddress
     private let path: String
@@ -37,7 +37,7 @@ struct JanusHandle: Sendable {
         var error: Failure?
     }
 
-    /// - Throws: `BenchFailure` when Janus refuses.
+    /// Creates a session and attaches it to the streaming plugin. Throws `BenchFailure` if Janus refuses.
     init(at server: TransportAddress) async throws {
         self.server = server
         session = try await "/janus/\(Self.made(Self.post(Request(janus: "create"), to: "/janus", at: server)))"
@@ -45,11 +45,11 @@ struct JanusHandle: Sendable {
         path = try await "\(session)/\(Self.made(Self.post(attach, to: session, at: server)))"
     }
 
-    /// Asks for the mountpoint; answers Janus' offer.
+    /// Requests the mountpoint and returns Janus' offer. Throws `BenchFailure` if Janus sends none.
     func watch() async throws -> SessionDescription {
         _ = try await Self.post(
             Request(janus: "message", body: Request.Body(request: "watch", id: 1)), to: path, at: server)
-        // What is told of the session comes one thing at a time, to who asks for it.
+        // The long poll returns the events of the session one at a time.
         for _ in 0..<10 {
             let event = try await Self.exchange("GET \(session)?maxev=1", nil, at: server)
             if let offer = event.jsep { return try SessionDescription(parsing: offer.sdp) }
@@ -74,7 +74,7 @@ struct JanusHandle: Sendable {
     }
 
     private static func exchange(_ line: String, _ body: String?, at server: TransportAddress) async throws -> Answer {
-        // Of the old version, which has no chunks.
+        // HTTP/1.0, so that the response is not chunked.
         var head = ["\(line) HTTP/1.0", "Host: \(server)", "Connection: close"]
         if let body { head += ["Content-Type: application/json", "Content-Length: \(body.utf8.count)"] }
         let text = (head + ["", ""]).joined(separator: "\r\n") + (body ?? "")

@@ -1,15 +1,15 @@
 import Foundation
 import PCastMedia
 
-/// Debian's Janus as a process of its own, with its streaming plugin, one mountpoint of H.264 and the interface over HTTP,
-/// and nothing else of it.
+/// Debian's Janus as a child process with the streaming plugin, one H.264 mountpoint and the HTTP interface only.
 ///
-/// It has two event loops for all viewers, which is its better setting, and is ICE-lite as the platform is. Which SRTP
-/// profile packets are protected by is the viewers' choice, who answer its offers as DTLS servers.
+/// Two event loops serve all viewers, which is the faster setting, and Janus is ICE-lite as the platform is. The
+/// viewers select the SRTP profile, because they answer as DTLS servers.
 final class JanusServer: Sendable {
     static var isInstalled: Bool { root != nil }
 
-    /// Where its package is installed, or was unpacked by `scripts/peers`, which does not let the service begin to run.
+    /// The prefix of the installed package, or of the copy that `scripts/peers` unpacked without starting the service;
+    /// nil if there is neither.
     private static var root: String? {
         let environment = ProcessInfo.processInfo.environment
         let cache = environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "")/.cache"
@@ -19,15 +19,14 @@ final class JanusServer: Sendable {
     }
 
     let api = TransportAddress(ip: .loopbackV4, port: 18_088)
-    /// Where the mountpoint takes packets.
+    /// The address at which the mountpoint receives RTP.
     let mountpoint = TransportAddress(ip: .loopbackV4, port: 15_004)
     static let payloadType: UInt8 = 96
     private let process = Process()
     private let folder: URL
 
-    /// Starts it where the platform runs, too.
-    ///
-    /// - Throws: `BenchFailure` when it cannot be started.
+    /// Starts Janus, with `isPinned` on the processor core on which the platform would run. Throws `BenchFailure` if
+    /// Janus is not installed, or the error of the start.
     init(isPinned: Bool) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-janus-\(getpid())")
         guard let root = Self.root else { throw BenchFailure("Janus is not installed, see scripts/peers") }
@@ -51,7 +50,7 @@ final class JanusServer: Sendable {
         to folder: URL, libraries: String, api: TransportAddress, mountpoint: TransportAddress
     ) throws {
         let files = FileManager.default
-        // Only what is used is loaded.
+        // Only the plugin and the transport in use are loaded.
         for (name, library) in [("plugins", "libjanus_streaming.so"), ("transports", "libjanus_http.so")] {
             let place = folder.appendingPathComponent(name)
             try files.createDirectory(at: place, withIntermediateDirectories: true)
@@ -93,11 +92,11 @@ final class JanusServer: Sendable {
 
     var processID: Int32 { process.processIdentifier }
 
-    /// What its process has taken of its processor.
+    /// The CPU time of the process so far.
     var processorTime: TimeSpan { Processor.time(of: processID) }
 
     func stop() {
-        // It has nothing to lose, and would take its time for its goodbyes.
+        // SIGKILL, because a regular shutdown would send a goodbye to each viewer first.
         kill(processID, SIGKILL)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)

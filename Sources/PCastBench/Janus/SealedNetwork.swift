@@ -1,26 +1,26 @@
 import Foundation
 
-/// A network of this machine's own, out of which nothing leads, for this program and all that it starts: Janus tells of
-/// itself by multicast, and is not to be heard by anybody.
+/// A network namespace without a route to other machines for this process and its children, because Janus announces
+/// itself by multicast.
 enum SealedNetwork {
     private static let mark = "PCAST_BENCH_SEALED"
     private static let device = "pcast0"
-    /// Of an interface that is not loopback, which Janus (libnice) would pass over; packets to it go over loopback all the
-    /// same, as it is this machine's own.
+    /// The address of an interface that is not loopback, because libnice ignores loopback interfaces. Packets to it
+    /// nevertheless use loopback, because it is a local address.
     static let address = "10.77.0.1"
-    /// More addresses of this machine's at the same interface, which Janus keeps its sockets to: 10.78.0.0/16.
+    /// The first of the viewers' addresses, all of which are local (10.78.0.0/16) and on the interface that Janus binds
+    /// to.
     static let viewersBegin: UInt32 = 0x0A4E_0001
 
-    /// Begins this program anew in such a network; returns where that has been done.
-    ///
-    /// - Throws: `BenchFailure` without the right to make one.
+    /// Executes this program again in a new network namespace; returns if the program already runs in one. Throws
+    /// `BenchFailure` without root privileges or if the program cannot be started.
     static func enter() throws {
         guard ProcessInfo.processInfo.environment[mark] == nil else { return }
         guard geteuid() == 0 else { throw BenchFailure("a network of its own, which Janus needs, needs root") }
         setenv(mark, "1", 1)
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = try SystemProgram.url(of: "unshare").path
-        // Before this program begins, which needs a loopback to talk to itself (Foundation's run loops).
+        // The interfaces are set up before the program starts, because Foundation's run loops need loopback.
         let words = ["unshare", "--net", "--", "sh", "-c", preparation, own] + CommandLine.arguments.dropFirst()
         var pointers = words.map { strdup($0) } + [nil]
         execv(program, &pointers)

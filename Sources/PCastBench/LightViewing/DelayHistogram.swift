@@ -1,7 +1,6 @@
 import PCastMedia
 
-/// Short times in buckets that are a sixteenth of an octave wide, from a microsecond to a second; what took longer stands
-/// in the last.
+/// A histogram of delays from 1 µs to 1 s with 16 buckets an octave; the last bucket includes longer delays.
 struct DelayHistogram: Sendable {
     private static let steps = 16
     private static let octaves = 20
@@ -21,12 +20,13 @@ struct DelayHistogram: Sendable {
 
     private static func bucket(_ microseconds: Int64) -> Int {
         let octave = 63 - microseconds.leadingZeroBitCount
-        // Which sixteenth of its octave it is; a shift binds closer than a product.
+        // The index within the octave; in Swift, `>>` has a higher precedence than `*`.
         let step = Int((microseconds * Int64(steps)) >> Int64(octave)) - steps
         return min(octave * steps + step, steps * octaves - 1)
     }
 
-    /// By nearest rank, the bucket's upper end, in milliseconds; nil of nothing.
+    /// Returns the percentile for a share from 0 to 1 by the nearest-rank method, as the upper bound of its bucket in
+    /// milliseconds; nil without samples.
     func percentile(_ share: Double) -> Double? {
         guard count > 0 else { return nil }
         var left = max(1, Int((share * Double(count)).rounded(.up)))

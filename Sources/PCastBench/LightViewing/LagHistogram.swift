@@ -1,8 +1,8 @@
 import PCastMedia
 
-/// Lags in milliseconds, counted in buckets of one, so that hours of them take no more room than a second's.
+/// A histogram of latencies with buckets of one millisecond; its size does not depend on the number of samples.
 struct LagHistogram: Sendable {
-    /// What took longer stands in the last bucket.
+    /// The number of buckets; the last one includes longer latencies.
     private static let buckets = 1_000
 
     private var counts = [UInt32](repeating: 0, count: buckets)
@@ -18,7 +18,8 @@ struct LagHistogram: Sendable {
         count += others.count
     }
 
-    /// By nearest rank, the bucket's upper end; nil of nothing.
+    /// Returns the percentile for a share from 0 to 1 by the nearest-rank method, as the upper bound of its bucket in
+    /// milliseconds; nil without samples.
     func percentile(_ share: Double) -> Double? {
         guard count > 0 else { return nil }
         var left = max(1, Int((share * Double(count)).rounded(.up)))

@@ -1,24 +1,24 @@
 import PCastMedia
 import PCastWebRTC
 
-/// Light viewers on one loop.
+/// The light viewers of one event loop.
 typealias LightAudience = LightCrowd<LightViewer>
 
-/// Light peers on one loop, told apart by the address at which a datagram arrives: by its port, where all have one IP
-/// address, or by that, where all have one port.
+/// Many light peers on one event loop. The local address of a datagram selects the peer: by port if all share one IP
+/// address, by IP address if all share one port.
 struct LightCrowd<Peer: LightPeer>: ~Copyable, DatagramMachine {
     private static var never: Instant { Instant(nanoseconds: .max) }
 
     private(set) var peers: [Peer] = []
-    /// By address, which of them; -1 for none.
+    /// The index of a peer for each value of `key(_:)`; -1 for none.
     private var places = [Int32](repeating: -1, count: 65_536)
-    /// Of each peer; one block of memory that is looked through faster than a heap is kept, for hundreds.
+    /// The deadline of each peer. For hundreds of peers, a linear search of an array is faster than a heap.
     private var deadlines: [Instant] = []
-    /// Those that may have something to send, each once.
+    /// The indexes of peers that may have datagrams to send, without duplicates.
     private var waiting: [Int] = []
     private var isWaiting: [Bool] = []
 
-    /// What tells them apart is the end of the IP address and the port together, of which there are 65,536.
+    /// The low 16 bits of the sum of IP address and port, of which there are 65,536 values.
     private static func key(_ address: TransportAddress) -> Int {
         Int(UInt16(truncatingIfNeeded: address.ip.v4 ?? 0) &+ address.port)
     }
@@ -31,7 +31,7 @@ struct LightCrowd<Peer: LightPeer>: ~Copyable, DatagramMachine {
         wait(peers.count - 1)
     }
 
-    /// Has something done to each, which may have something to send then.
+    /// Calls the closure for each peer and then polls each peer.
     mutating func forEach(_ body: (Peer) -> Void) {
         for index in peers.indices {
             body(peers[index])
@@ -78,7 +78,7 @@ struct LightCrowd<Peer: LightPeer>: ~Copyable, DatagramMachine {
         return false
     }
 
-    /// They have datagrams alone.
+    /// Does nothing, because the peers use UDP only.
     mutating func pathClosed(_ path: NetworkPath, at now: Instant) {}
 
     var deadline: Instant? {

@@ -1,20 +1,23 @@
 import PCastMedia
 import PCastWebRTC
 
-/// What a light peer is known by: it makes the peer's offer, and its transport once that is answered.
+/// The credentials and capabilities of a light peer, from which it makes its offer or answer and then its transport.
 struct LightIdentity: Sendable {
     private let credentials: ICECredentials
     private let certificate: DTLSCertificate
     private let capabilities: MediaCapabilities
 
+    /// Creates an identity with random ICE credentials.
+    ///
     /// - Parameters:
-    ///   - certificate: may be the same for all peers, which are told apart by their credentials.
-    ///   - isDeaf: it does not offer to say what came and what did not.
+    ///   - certificate: May be shared by all peers, which differ in their ICE credentials.
+    ///   - isDeaf: Whether to offer neither congestion control feedback nor NACK.
+    ///   - generator: The source of the credentials.
     init(
         certificate: DTLSCertificate, isDeaf: Bool = false, using generator: inout some RandomNumberGenerator
     ) {
         self.certificate = certificate
-        // Pauses are not offered, so that what is measured is sent all the time.
+        // Pause (RFC 7728) is not offered, so that the measured streams are sent all the time.
         var capabilities = MediaCapabilities()
         capabilities.feedback.subtract([.pause, .pauseWithoutWait])
         if isDeaf { capabilities.feedback.subtract([.transportCC, .remb, .nack]) }
@@ -28,10 +31,8 @@ struct LightIdentity: Sendable {
             capabilities: capabilities)
     }
 
-    /// Answers another server's offer of video, which is taken.
-    ///
-    /// - Parameter address: of this peer, for servers that make checks themselves.
-    /// - Throws: `SDPError` when it is none that can be taken.
+    /// Answers another server's offer: video is received, everything else rejected. Servers that check connectivity
+    /// themselves use `address` as this peer's candidate. Throws `SDPError` if the offer is not acceptable.
     func answer(
         _ offer: SessionDescription, from address: TransportAddress, using generator: inout some RandomNumberGenerator
     ) throws(SDPError) -> Answer {
@@ -47,10 +48,8 @@ struct LightIdentity: Sendable {
             candidates: candidates, hasAllCandidates: isWhole)
     }
 
-    /// The way to whoever has answered.
-    ///
-    /// - Parameter address: of this peer.
-    /// - Throws: `SDPError` when the answer has no ICE credentials.
+    /// Creates the transport to the remote peer of a negotiated session. `address` is this peer's own address. Throws
+    /// `SDPError` if the remote description has no ICE credentials.
     func transport(
         to session: NegotiatedSession, from address: TransportAddress,
         using generator: inout some RandomNumberGenerator, at now: Instant

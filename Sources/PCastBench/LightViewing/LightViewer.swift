@@ -2,35 +2,35 @@ import PCastMedia
 import PCastRTP
 import PCastWebRTC
 
-/// A viewer that decrypts each packet, looks at it, and decodes nothing: a real peer with all the feedback that the
-/// others give, so light that one thread has hundreds of them.
+/// A viewer that decrypts and inspects packets and sends all the feedback of a full viewer, but decodes nothing; one
+/// thread can run hundreds.
 final class LightViewer: LightPeer {
     private var transport: SecureTransport
     private var receiver: MediaReceiver
-    /// Of the receiver, which is copied for whoever asks it something: for each packet that took a third of the load's time.
+    /// A copy of the receiver's SSRC, because reading it from `receiver` for each packet took a third of the load's CPU
+    /// time.
     private var videoSSRC: UInt32?
     private var (videoClock, audioClock): (CaptureClock?, CaptureClock?) = (nil, nil)
     private let clock: WallClockReference
     private let wantsSound: Bool
-    /// One packet of so many is decrypted; of the others the header is looked at, which nobody encrypts.
+    /// One of this number of packets is decrypted; of the others, only the RTP header is read, which SRTP does not
+    /// encrypt.
     private let decryptsEach: Int
     private var untilDecrypted = 0
-    /// Of the first packets, how they come; see `PacketTap`.
+    /// Records the sizes of the first packets; nil unless they are to be recorded.
     var tap: PacketTap?
-    /// When it set out to join, and when the last packet of the first picture came, which is a key frame.
+    /// The time at which the viewer began to join, and the arrival of the last packet of the first frame, which is a
+    /// key frame.
     let asked: Instant
     private(set) var firstPicture: Instant?
     private(set) var delays = DelayHistogram()
     private(set) var video = PacketWitness(.video, rate: .video)
     private(set) var audio = PacketWitness(.audio, rate: .opus)
-    /// Why there is nothing more to come.
+    /// The reason for which the session has ended; nil while it has not.
     private(set) var end: String?
 
-    /// - Parameters:
-    ///   - answer: the platform's.
-    ///   - address: of this viewer's socket.
-    ///   - decryptsEach: 1 decrypts every packet, 8 one of eight.
-    /// - Throws: `SDPError` when the answer does not fit the offer.
+    /// Creates a viewer from its own offer and the platform's answer. `address` is the address of its socket; with a
+    /// `decryptsEach` of 8, one of 8 packets is decrypted. Throws `SDPError` if the answer does not match the offer.
     convenience init(
         _ own: LightViewerOffer, answer: SessionDescription, address: TransportAddress, clock: WallClockReference,
         decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
@@ -40,7 +40,8 @@ final class LightViewer: LightPeer {
             clock: clock, decryptsEach: decryptsEach, asked: asked, at: now)
     }
 
-    /// - Parameter session: what was agreed on, whoever made the offer.
+    /// Creates a viewer of a negotiated session, whichever side made the offer. Throws `SDPError` if the remote
+    /// description has no ICE credentials.
     init(
         _ identity: LightIdentity, session: NegotiatedSession, wantsSound: Bool, address: TransportAddress,
         clock: WallClockReference, decryptsEach: Int, asked: Instant?, at now: Instant
@@ -55,17 +56,18 @@ final class LightViewer: LightPeer {
         self.wantsSound = wantsSound
     }
 
-    /// Whether pictures and sound have come.
+    /// Whether video, and audio if requested, has arrived.
     var isWatching: Bool { end == nil && video.frames > 0 && (audio.frames > 0 || !wantsSound) }
 
-    /// What packets are protected with; nil before the handshake.
+    /// The negotiated SRTP profile; nil before the DTLS handshake has finished.
     var profile: SRTPProfile? { transport.profile }
 
-    /// Packets that were not authentic, or came twice. An answer to a check that comes late is none.
+    /// Datagrams rejected since `beginCounting()`, because they were not authentic or were replayed. A late response to
+    /// a connectivity check also counts.
     var rejected: Int { transport.rejectedPackets - rejectedBefore }
     private var rejectedBefore = 0
 
-    /// Packets that it asked for again.
+    /// Packets that the viewer has requested by NACK.
     var requested: Int { Int((receiver.video?.missing.requested ?? 0) + (receiver.audio?.missing.requested ?? 0)) }
 
     func beginCounting() {
@@ -98,11 +100,11 @@ final class LightViewer: LightPeer {
         follow(at: now)
     }
 
-    /// Of AEAD_AES_128_GCM, which is what the platform prefers (RFC 7714).
+    /// The tag size of AEAD_AES_128_GCM, which the platform prefers (RFC 7714).
     private static let tagSize = 16
 
-    /// Whether this packet is none of the sample, which is of the video. How much padding there is, is encrypted, and so is
-    /// what a retransmission repeats.
+    /// Whether a datagram is a video packet outside the sample. Padding and retransmitted packets cannot be evaluated
+    /// without decryption.
     private func mayPassOver(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
         guard untilDecrypted > 0, datagram.count > 40, datagram[0] & 0xE0 == 0x80,
             !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = videoSSRC
@@ -129,7 +131,7 @@ final class LightViewer: LightPeer {
         }
     }
 
-    /// What is seen of a packet of video only once it is decrypted.
+    /// Evaluates the parts of a video packet that are encrypted: the time of sending and the start of a key frame.
     private func lookInto(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
         if let sent = LightPublisher.sendTime(of: datagram, packet.payload) { delays.add(now - sent) }
         let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
@@ -152,7 +154,7 @@ final class LightViewer: LightPeer {
             case .connected:
                 if let roundTrip = transport.roundTrip { receiver.setRoundTrip(roundTrip) }
                 while let early = transport.takeEarlyPacket() { handleEarly(early.bytes, from: early.path, at: now) }
-            // Datagrams or nothing.
+            // Light viewers use UDP only.
             case .openConnection(let address): transport.connectionFailed(to: address)
             case .closed, .failed: end = "\(event)"
             case .pathChanged, .away, .back, .closeConnection: break

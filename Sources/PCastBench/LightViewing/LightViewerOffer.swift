@@ -1,13 +1,13 @@
 import PCastMedia
 import PCastWebRTC
 
-/// What a light viewer sends to the platform, and what it has to remember of it.
+/// The offer of a light viewer to the platform and the state that its answer requires.
 struct LightViewerOffer: Sendable {
     let offer: Offer
     let identity: LightIdentity
     let wantsSound: Bool
 
-    /// - Parameters: see `LightIdentity`.
+    /// Creates an offer to receive video, and audio if requested; see `LightIdentity` for the other parameters.
     init(
         certificate: DTLSCertificate, wantsSound: Bool = true, isDeaf: Bool = false,
         using generator: inout some RandomNumberGenerator

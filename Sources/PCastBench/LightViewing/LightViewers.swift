@@ -3,15 +3,14 @@ import PCastMedia
 import PCastWeb
 import PCastWebRTC
 
-/// Light viewers of one stream, on one thread, each with a socket of its own, that come by WHEP.
+/// Light viewers of one stream on one thread, each with its own socket; they join by WHEP.
 final class LightViewers: Sendable {
     private let loop: EventLoop<LightAudience>
     private let clock = MonotonicClock.reference()
     private let certificate: DTLSCertificate
 
-    /// - Parameters:
-    ///   - count: of the viewers, which have so many ports from the first one on.
-    ///   - ip: where from they come.
+    /// Creates the event loop for `count` viewers at one IP address with consecutive ports. Throws an error if a
+    /// certificate or a socket cannot be created.
     init(_ count: Int, from ip: IPAddress, firstPort: UInt16) throws {
         certificate = try DTLSCertificate.generate(at: clock.wallTime)
         loop = try EventLoop(
@@ -19,10 +18,8 @@ final class LightViewers: Sendable {
             tcpListen: false, makeMachine: { _ in LightAudience() }, afterTurn: { _, _ in })
     }
 
-    /// Brings all of them to a stream, one after the other.
-    ///
-    /// - Parameter uri: of the platform.
-    /// - Throws: `BenchFailure` when one is refused, `WebError`.
+    /// Lets all viewers join a stream by WHEP, one after the other. `uri` is the base URI of the platform. Throws
+    /// `BenchFailure` if a request is refused, `WebError` if it fails, or `SDPError` for an answer that does not match.
     func join(_ stream: StreamID, at uri: String, token: String) async throws {
         for address in loop.boundAddresses {
             var generator = SystemRandomNumberGenerator()
@@ -47,9 +44,7 @@ final class LightViewers: Sendable {
         }
     }
 
-    /// Waits until all have pictures and sound.
-    ///
-    /// - Throws: `BenchFailure` when they do not in time.
+    /// Waits until all viewers receive video and audio. Throws `BenchFailure` if they do not in time.
     func watching(within patience: TimeSpan) async throws {
         let limit = MonotonicClock.now() + patience
         while true {
@@ -62,21 +57,21 @@ final class LightViewers: Sendable {
         }
     }
 
-    /// Counts from now on.
+    /// Resets the statistics of all viewers.
     func begin() async throws {
         try await loop.call { audience, _ in
             for viewer in audience.peers { viewer.beginCounting() }
         }
     }
 
-    /// What was counted; and what this end's sockets lost, which the platform is not to blame for.
+    /// Returns the statistics since `begin()`, including the datagrams that the viewers' own sockets dropped.
     func figures() async throws -> LightViewingFigures {
         var figures = try await loop.call { audience, _ in LightViewingFigures(audience.peers) }
         figures.ownDrops = try await loop.statistics().kernelDrops
         return figures
     }
 
-    /// Says goodbye for all.
+    /// Closes the sessions of all viewers and stops the event loop.
     func leave() {
         try? loop.submit { audience, now in audience.close(at: now) }
         loop.stop()

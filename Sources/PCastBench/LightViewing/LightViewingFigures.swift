@@ -1,29 +1,29 @@
 import PCastMedia
 
-/// What light viewers saw, all together.
+/// The combined statistics of light viewers.
 struct LightViewingFigures: Sendable {
-    /// How many have had pictures and sound since counting began, and are still there.
+    /// The number of viewers that have received video and audio since counting began and whose sessions have not ended.
     private(set) var watching = 0
     private(set) var packets = 0
-    /// See `PacketWitness`.
+    /// The sums of the statistics of `PacketWitness`.
     private(set) var missing = 0
     private(set) var overtaken = 0
     private(set) var repeated = 0
     private(set) var backwards = 0
-    /// Packets that were asked for again since they joined.
+    /// Packets requested by NACK since the viewers joined.
     private(set) var requested = 0
-    /// Whole pictures of the viewer that had the fewest, and of the one that had the most.
+    /// The complete frames of the viewer with the fewest, and of the viewer with the most.
     private(set) var fewestPictures: Int?
     private(set) var mostPictures = 0
     private(set) var longestVideoStep = TimeSpan.zero
     private(set) var longestAudioStep = TimeSpan.zero
-    /// Of pictures.
+    /// The latencies of video frames.
     private(set) var lags = LagHistogram()
     /// Datagrams that were not authentic.
     private(set) var rejected = 0
-    /// From a packet's leaving its publisher until it came.
+    /// The delays of packets from the publisher's sending to arrival.
     private(set) var delays = DelayHistogram()
-    /// Datagrams that the kernel dropped because the viewers' thread was late.
+    /// Datagrams that the kernel dropped because the viewers' thread did not read in time.
     var ownDrops = 0
 
     init(_ viewers: [LightViewer]) {
@@ -47,10 +47,10 @@ struct LightViewingFigures: Sendable {
         }
     }
 
-    /// What `named` has.
+    /// The keys of `named`.
     static var names: [String] { LightViewingFigures([]).named.map(\.key) }
 
-    /// For a report.
+    /// The statistics as named values for a report.
     var named: [(key: String, value: Double?)] {
         [
             ("lightViewers", Double(watching)), ("lightPackets", Double(packets)), ("lightMissing", Double(missing)),

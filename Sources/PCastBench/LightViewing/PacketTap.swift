@@ -1,20 +1,20 @@
 import PCastMedia
 import PCastRTP
 
-/// Writes down how the packets of a viewer come: of each the bytes of its header and of its whole datagram, a line for
-/// each frame, which is what `scripts/fanout-limit.c` reads.
+/// Records the header size and the total size of each video packet of a viewer, as one line for each frame;
+/// `scripts/fanout-limit.c` reads them.
 final class PacketTap {
     private let limit: Int
     private(set) var frames: [[(header: Int, size: Int)]] = []
     private var current: [(header: Int, size: Int)] = []
     private var hasBegun = false
 
-    /// - Parameter frames: so many whole ones.
+    /// Creates a tap that records the given number of complete frames.
     init(frames limit: Int) { self.limit = limit }
 
     var isFull: Bool { frames.count >= limit }
 
-    /// - Parameter source: of the video; what repeats it, or probes the path, is another's.
+    /// Records a datagram if its SSRC is `source`, the video's; retransmissions and bandwidth probes use another.
     func take(_ datagram: UnsafeRawBufferPointer, of source: UInt32?) {
         guard !isFull, let header = RTPHeader.parseProtected(Span(_unsafeBytes: datagram)), header.ssrc == source
         else { return }
@@ -29,7 +29,7 @@ final class PacketTap {
         frames.map { $0.map { "\($0.header):\($0.size)" }.joined(separator: " ") + "\n" }.joined()
     }
 
-    /// Bytes of a datagram, on the average.
+    /// The mean size of a datagram in bytes.
     var meanSize: Double {
         let sizes = frames.joined().map(\.size)
         return Double(sizes.reduce(0, +)) / Double(max(1, sizes.count))

@@ -1,23 +1,23 @@
 import PCastMedia
 import PCastWebRTC
 
-/// What one viewer received of one track: whether all of it came, in order and in time.
+/// Checks whether the packets of one track arrive completely, in order and in time at one viewer.
 struct PacketWitness: Sendable {
-    /// Packets by their own numbers, and not again.
+    /// Packets that arrived with their own sequence number, without retransmissions.
     private(set) var packets = 0
-    /// Numbers that were not there when a later one came.
+    /// Sequence numbers that had not arrived when a later one did.
     private(set) var missing = 0
-    /// Packets that came behind a later one, or twice.
+    /// Packets that arrived after a later one, or twice.
     private(set) var overtaken = 0
-    /// Packets that came again, by RTX: repairs, and probes of what the link carries.
+    /// Packets that arrived by RTX: retransmissions and bandwidth probes.
     private(set) var repeated = 0
-    /// Frames whose last packet came; of sound each packet is one.
+    /// Frames whose last packet arrived; each audio packet is a frame.
     private(set) var frames = 0
-    /// Frames that were captured before the one that they follow.
+    /// Frames with an earlier capture time than their predecessor.
     private(set) var backwards = 0
-    /// From one frame's capture to the next one's, at most.
+    /// The longest time between the captures of successive frames.
     private(set) var longestStep = TimeSpan.zero
-    /// How long after its capture a frame's last packet came.
+    /// The time from a frame's capture to the arrival of its last packet.
     private(set) var lags = LagHistogram()
 
     private let type: MediaType
@@ -29,16 +29,15 @@ struct PacketWitness: Sendable {
         self.rate = rate
     }
 
-    /// Counts from zero, and goes on where the stream is.
+    /// Resets the statistics; the position in the stream is kept.
     mutating func begin() {
         let newest = newest
         self = PacketWitness(type, rate: rate)
         self.newest = newest
     }
 
-    /// - Parameters:
-    ///   - captureTime: of the packet's timestamp, by this machine's clock; nil while that is not known.
-    ///   - arrival: by the same clock.
+    /// Counts a packet. `captureTime` is the capture time of its timestamp by this machine's clock, nil while it is
+    /// unknown; `arrival` is by the same clock.
     mutating func received(_ packet: MediaReceiver.Packet, captureTime: WallTime?, arrival: WallTime) {
         guard !packet.isRetransmission else {
             repeated += 1
@@ -55,7 +54,7 @@ struct PacketWitness: Sendable {
             return
         }
         missing += Int(step - 1)
-        // Padding has a number, and nothing that was captured.
+        // A padding packet has a sequence number, but no frame.
         guard !packet.payload.isEmpty else {
             self.newest?.sequence = packet.sequence
             return

@@ -1,13 +1,13 @@
 import PCastMedia
 
-/// An IPv4 packet (RFC 791) with UDP or TCP in it.
+/// An IPv4 packet (RFC 791) that carries UDP or TCP.
 struct IPPacket: Sendable {
     enum TransportProtocol: UInt8 { case tcp = 6, udp = 17 }
 
     private(set) var bytes: [UInt8]
     private let headerSize: Int
 
-    /// - Returns: nil for anything but IPv4.
+    /// Creates a packet; nil if the bytes are not an IPv4 packet.
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= 20, bytes[0] >> 4 == 4, case let size = Int(bytes[0] & 15) * 4, size >= 20,
             bytes.count >= size + 8
@@ -16,12 +16,12 @@ struct IPPacket: Sendable {
         headerSize = size
     }
 
-    /// Nil for others and for fragments behind the first, which have no ports.
+    /// The transport protocol; nil for other protocols and for all fragments except the first, which have no ports.
     var transport: TransportProtocol? {
         word(6) & 0x1FFF == 0 ? TransportProtocol(rawValue: bytes[9]) : nil
     }
 
-    /// A piece of a larger packet.
+    /// Whether the packet is a fragment of a larger packet.
     var isFragment: Bool { word(6) & 0x3FFF != 0 }
 
     var source: TransportAddress {
@@ -40,7 +40,8 @@ struct IPPacket: Sendable {
         IPAddress(v4: UInt32(word(offset)) << 16 | UInt32(word(offset + 2)))
     }
 
-    /// Sums go with what changes (RFC 1624, equation 3). A sum of zero says that there is none (RFC 768).
+    /// Replaces an address and port and updates the checksums (RFC 1624, equation 3). A UDP checksum of zero means that
+    /// there is none (RFC 768).
     private mutating func rewrite(_ new: TransportAddress, addressAt: Int, portAt: Int) {
         guard let transport, let ip = new.ip.v4 else { return }
         let words = [

@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// What belongs together among a link's packets: a host's port.
+/// The packets of a link that use one port of the host.
 struct LinkFlow: Hashable, Sendable {
     let isUDP: Bool
     let port: UInt16
@@ -11,17 +11,17 @@ struct LinkFlow: Hashable, Sendable {
     }
 }
 
-/// What passed a link in a tenth of a second.
+/// The traffic of a link in a tenth of a second.
 struct LinkSample: Sendable {
     let instant: Instant
-    /// How long the packet waited in the queue that did so longest.
+    /// The longest queueing delay of a packet.
     let upWait, downWait: TimeSpan
-    /// With IP headers.
+    /// The bytes that left the link, including IP headers, for each flow.
     let upBytes, downBytes: [LinkFlow: Int]
 }
 
 extension [LinkSample] {
-    /// Bits a second that arrived.
+    /// The mean rate of the selected flows at the end of the link, in bits per second.
     func rate(_ bytes: KeyPath<LinkSample, [LinkFlow: Int]>, where isWanted: (LinkFlow) -> Bool = { _ in true })
         -> Double
     {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A network of its own for processes of this machine, made with `ip netns`; gone when it is closed.
+/// A network namespace of this machine, created with `ip netns` (ip-netns(8)) and removed by `close()`.
 final class NetworkNamespace: Sendable {
     let name: String
 
-    /// - Throws: `BenchFailure` when this machine does not let this process make one.
+    /// Creates a namespace. Throws `BenchFailure` if this process is not permitted to.
     init(_ name: String) throws {
         self.name = name
         try SystemProgram.run("ip", ["netns", "add", name])
@@ -16,10 +16,10 @@ final class NetworkNamespace: Sendable {
         }
     }
 
-    /// What to put before a command so that it runs here.
+    /// The words to put before a command to run it in this namespace.
     var prefix: [String] { ["nsenter", "--net=/run/netns/\(name)"] }
 
-    /// Runs `ip` here.
+    /// Runs `ip` in this namespace.
     func ip(_ arguments: [String]) throws { try SystemProgram.run("ip", ["-n", name] + arguments) }
 
     func close() { try? SystemProgram.run("ip", ["netns", "del", name]) }

@@ -1,9 +1,9 @@
 import Foundation
 import PCastIO
 
-/// A program of the system, run to its end.
+/// Runs programs of the operating system to completion.
 enum SystemProgram {
-    /// - Throws: `BenchFailure` with what it said when it did not end well.
+    /// Runs a program and waits for it. Throws `BenchFailure` with its error output if it fails.
     static func run(_ name: String, _ arguments: [String]) throws {
         let process = try FinishedProcess(
             running: url(of: name).path, arguments, environment: ProcessInfo.processInfo.environment,

@@ -1,16 +1,17 @@
 import Foundation
 import Glibc
 
-/// A network interface of a namespace whose packets come to this process instead of a wire (Linux's TUN driver).
+/// A network interface of a namespace whose packets this process reads and writes (the Linux kernel's TUN/TAP driver).
 final class TunnelDevice: Sendable {
-    /// To be read and written by one thread.
+    /// The file descriptor; only one thread may use it at a time.
     let descriptor: Int32
 
-    /// linux/if_tun.h: TUNSETIFF, and IFF_TUN with IFF_NO_PI.
+    /// From linux/if_tun.h: `TUNSETIFF`, and `IFF_TUN` with `IFF_NO_PI`.
     private static let setInterface: UInt = 0x4004_54CA
     private static let flags: Int16 = 0x1001
 
-    /// - Parameter address: with the prefix's length, such as 10.0.0.1/16.
+    /// Creates an interface. `address` includes the prefix length, such as 10.0.0.1/16. Throws `BenchFailure` if this
+    /// process is not permitted to.
     init(_ name: String, address: String, in namespace: NetworkNamespace) throws {
         descriptor = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw BenchFailure("/dev/net/tun: \(String(cString: strerror(errno)))") }
@@ -25,15 +26,15 @@ final class TunnelDevice: Sendable {
         try namespace.ip(["link", "set", name, "up"])
     }
 
-    /// Also of one whose initializer threw.
+    /// Also runs for an object whose initializer threw.
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// The next packet that its namespace sends.
+    /// Returns the next packet that the namespace sends; nil if there is none.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> [UInt8]? {
         let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         return count > 0 ? Array(buffer[..<count]) : nil
     }
 
-    /// What its namespace does not take is lost.
+    /// Delivers a packet to the namespace; it is dropped if the interface does not accept it.
     func write(_ packet: [UInt8]) { _ = packet.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) } }
 }

@@ -1,9 +1,9 @@
 import PCastMedia
 import PCastNetwork
 
-/// A machine behind a bad network, as the thread has it that carries its packets.
+/// A host behind an impaired link; the thread that carries the packets owns it.
 struct TunneledHost: Sendable {
-    /// What a firewall on the way lets pass.
+    /// The traffic that a firewall on the path permits.
     enum Firewall: Sendable { case open, tcpOnly, tcpPort443Only }
 
     let device: TunnelDevice
@@ -29,7 +29,7 @@ struct TunneledHost: Sendable {
 
     static func address(_ number: UInt8) -> IPAddress { IPAddress(v4: 0x0A4D_0002 + UInt32(number) << 8) }
 
-    /// From now on datagrams come from other ports, and what is sent to those before is lost.
+    /// Changes the source ports of the host's datagrams; datagrams to the previous ports are dropped from now on.
     mutating func rebind() {
         isTranslating = true
         translation.rebind()
@@ -59,7 +59,7 @@ struct TunneledHost: Sendable {
         down.send(packet, size: packet.bytes.count, at: now)
     }
 
-    /// What has crossed the link.
+    /// Returns the next packet of the host that has left the link.
     mutating func receive(at now: Instant) -> IPPacket? {
         guard let packet = up.receive(at: now) else { return nil }
         upBytes[LinkFlow(packet, port: packet.source.port), default: 0] += packet.bytes.count
@@ -77,7 +77,7 @@ struct TunneledHost: Sendable {
         }
     }
 
-    /// What has passed since this was asked last.
+    /// Returns the traffic since the last call.
     mutating func takeSample(at now: Instant) -> LinkSample {
         defer {
             upBytes.removeAll(keepingCapacity: true)

@@ -5,8 +5,8 @@ import PCastMedia
 import PCastNetwork
 import Synchronization
 
-/// Network namespaces of this machine, joined by links of our own: a server's, and hosts each behind its link. Every
-/// packet of their kernels goes through the model, connections' too, so that TCP is the real one.
+/// Network namespaces for a server and for hosts that are each behind an impaired link. Every packet of their kernels
+/// passes through the link model, TCP segments too, so that the kernel's TCP is tested.
 final class TunneledNetwork: Sendable {
     struct Plan: Sendable {
         var conditions = NetworkConditions(.perfect)
@@ -33,7 +33,8 @@ final class TunneledNetwork: Sendable {
         }
     }
 
-    /// - Throws: `BenchFailure` where namespaces and tunnels cannot be made.
+    /// Creates the namespaces. Throws `BenchFailure` if this process is not permitted to create namespaces and TUN
+    /// interfaces.
     init(_ plans: [Plan]) throws {
         guard geteuid() == 0 else {
             throw BenchFailure("networks are made of namespaces and tunnels, which only root may make")
@@ -53,7 +54,7 @@ final class TunneledNetwork: Sendable {
                 let device = try TunnelDevice(
                     "\(id)h\(index)", address: "\(TunneledHost.address(number))/16", in: namespace)
                 try namespace.ip(["route", "add", "default", "dev", "\(id)h\(index)"])
-                // Connections agree on what both ends' links take; datagrams have to find out.
+                // TCP learns the MTU from both ends' interfaces; UDP must discover it.
                 if let size = plan.conditions.up.initial.maximumPacketSize {
                     try namespace.ip(["link", "set", "\(id)h\(index)", "mtu", "\(size)"])
                 }
@@ -81,7 +82,7 @@ final class TunneledNetwork: Sendable {
     /// Changes a host's link while it runs.
     func change(_ host: Int, _ change: (inout TunneledHost) -> Void) { state.hosts.withLock { change(&$0[host]) } }
 
-    /// The same conditions in both directions from now on.
+    /// Sets the same conditions for both directions.
     func setConditions(of host: Int, _ conditions: LinkConditions) {
         change(host) {
             $0.up.conditions = conditions
@@ -89,7 +90,7 @@ final class TunneledNetwork: Sendable {
         }
     }
 
-    /// Takes a host's address away and gives it another one, as a change of its network does.
+    /// Replaces a host's address by another, as when a machine changes its network.
     func moveAddress(of host: Int) throws {
         let device = interfaces[host]
         try hosts[host].ip(["address", "flush", "dev", device])
@@ -101,7 +102,7 @@ final class TunneledNetwork: Sendable {
         state.hosts.withLock { ($0[host].up.statistics, $0[host].down.statistics, $0[host].fragments) }
     }
 
-    /// What passed a host's link since an instant, and before another.
+    /// Returns the samples of a host's link after `start` and up to `end`.
     func samples(of host: Int, from start: Instant, until end: Instant? = nil) -> [LinkSample] {
         state.samples.withLock { samples in
             samples[host].filter { sample in

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A process of this program that sends or receives all that a TCP connection takes.
+/// A process of this program that sends or receives over TCP as fast as the connection permits.
 final class BulkProcess {
     private let process = Process()
 
-    /// - Parameter arguments: of `bulk-worker`.
+    /// Starts `bulk-worker` with the given arguments in a namespace. Throws an error if it cannot be started.
     init(_ arguments: [String], in namespace: NetworkNamespace) throws {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         process.executableURL = try SystemProgram.url(of: namespace.prefix[0])

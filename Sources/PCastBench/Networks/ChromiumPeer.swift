@@ -2,7 +2,7 @@ import Foundation
 import PCastIO
 import PCastJSON
 
-/// Headless Chromium as a peer: a program of the end-to-end tests drives it, and tells its own statistics.
+/// Headless Chromium as a peer, controlled by a script of the end-to-end tests that reports Chromium's statistics.
 final class ChromiumPeer: Sendable {
     private static let folder = "Tests/PCastEndToEndTests/peers"
 
@@ -10,9 +10,8 @@ final class ChromiumPeer: Sendable {
     private let output = Pipe()
     private let name: String
 
-    /// - Parameters:
-    ///   - program: `watch_chromium.py` or `publish_chromium.py`.
-    ///   - origin: where the page comes from, which Chromium shall take for as safe as TLS makes one.
+    /// Starts `watch_chromium.py` or `publish_chromium.py` in a namespace. Chromium treats `origin`, the page's origin,
+    /// as secure although it does not use TLS. Throws `BenchFailure` if the script is missing.
     init(_ program: String, _ arguments: [String], origin: String, in namespace: NetworkNamespace) throws {
         name = program
         guard FileManager.default.isReadableFile(atPath: "\(Self.folder)/\(program)") else {
@@ -28,7 +27,7 @@ final class ChromiumPeer: Sendable {
         try process.run()
     }
 
-    /// The stream that a publisher tells as its first line.
+    /// Returns the stream ID that a publisher prints first. Throws `BenchFailure` if it prints none.
     func streamID() throws -> String {
         var line = Data()
         while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
@@ -43,7 +42,8 @@ final class ChromiumPeer: Sendable {
         throw BenchFailure("\(name) does not tell its stream")
     }
 
-    /// Its figures, when it has ended.
+    /// Waits for the end of the process and returns its statistics. Throws `BenchFailure` if it printed none or an
+    /// error.
     func figures() throws -> JSONObject {
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()

@@ -2,13 +2,13 @@ import PCastIO
 import PCastJSON
 import PCastMedia
 
-/// The first four networks with a browser at one end, whose own statistics are the witness.
+/// The first four networks with a browser as one of the peers; the results are the browser's own statistics.
 extension NetworkRow {
     static let browsers: [NetworkRow] = networks.map(watching) + networks.map(publishing)
 
     private static func number(_ figures: JSONObject, _ name: String) -> Double? { figures[name]?.number }
 
-    /// A browser publishes what its fake camera shows, so that nothing tells the lag.
+    /// The latency at a viewing browser. There is none for a publishing browser, whose fake camera shows no time code.
     private static let lag = "lagMilliseconds"
 
     private static func watching(_ network: Steady) -> NetworkRow {

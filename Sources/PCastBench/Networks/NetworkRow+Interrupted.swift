@@ -2,7 +2,7 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// Rows of networks that stop for a while, change, or let only some things pass.
+/// Rows of networks that are interrupted, change, or are restricted by a firewall.
 extension NetworkRow {
     static func interrupted(_ hop: NetworkScene.Hop) -> [NetworkRow] {
         [
@@ -19,7 +19,7 @@ extension NetworkRow {
         return options
     }
 
-    /// The buffer grows at the first stalls; from then on a stall changes nothing that is seen.
+    /// A stall of 200 ms every 5 s. The jitter buffer may grow at the first stalls; later ones must not be visible.
     private static func stalling(_ hop: NetworkScene.Hop) -> NetworkRow {
         let targets = [Target("longestFreeze", .atMost(300)), Target("growths", .atMost(1))]
         return NetworkRow(name: "stall-\(hop.rawValue)", targets: targets) { seconds in
@@ -36,7 +36,7 @@ extension NetworkRow {
         }
     }
 
-    /// Nothing passes for 4 s.
+    /// A complete interruption of 4 s.
     private static func cut(_ hop: NetworkScene.Hop) -> NetworkRow {
         let targets = [
             Target("viewerTold", .atMost(2)), Target("publisherTold", .atMost(2)), Target("pictureBack", .atMost(3)),
@@ -63,7 +63,7 @@ extension NetworkRow {
         }
     }
 
-    /// An end has another address from one moment to the next.
+    /// The address of one end changes during the session.
     private static func moving(
         _ hop: NetworkScene.Hop, _ name: String, _ move: @escaping @Sendable (NetworkScene) throws -> Void
     ) -> NetworkRow {
@@ -81,7 +81,7 @@ extension NetworkRow {
         }
     }
 
-    /// A firewall lets little pass, from the beginning.
+    /// A firewall restricts the traffic from the start.
     private static func blocked(
         _ hop: NetworkScene.Hop, _ name: String, _ firewall: TunneledHost.Firewall
     ) -> NetworkRow {
@@ -109,15 +109,15 @@ extension NetworkRow {
 }
 
 extension Watching {
-    /// An upper bound of the longest freeze, in milliseconds: the most that freezes took from one statistics to the
-    /// next.
+    /// An upper bound of the longest freeze in milliseconds: the largest increase of the freeze duration between two
+    /// successive statistics.
     var longestFreeze: Double? {
         let sums = values("freezeDuration")
         guard sums.count >= 2 else { return nil }
         return zip(sums, sums.dropFirst()).map { $1 - $0 }.max()
     }
 
-    /// How often the lag grew by 60 ms or more above all that it had been before.
+    /// The number of times that the latency exceeded its previous maximum by more than 60 ms.
     var latencyGrowths: Double? {
         let lags = values("latencyP50")
         guard var highest = lags.first else { return nil }

@@ -2,7 +2,7 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// Rows of links that carry less than the stream has.
+/// Rows of links whose capacity is less than the stream's bitrate.
 extension NetworkRow {
     static func narrow(_ hop: NetworkScene.Hop) -> [NetworkRow] {
         [falling(hop), falling(hop, layers: 3), tiny(hop), download(hop), twoFlows(hop)]
@@ -16,10 +16,10 @@ extension NetworkRow {
         return options
     }
 
-    /// 4, then 0.8 for 20 s, then 4 Mbit/s.
+    /// The capacity falls from 4 Mbit/s to 0.8 Mbit/s for 20 s and rises to 4 Mbit/s again.
     private static func falling(_ hop: NetworkScene.Hop, layers: Int = 1) -> NetworkRow {
         let targets = [
-            // Of several layers a link carries one or another, and the ladder says how much of it that is.
+            // With several layers only whole layers are forwarded, so that less of the capacity is used.
             Target("queueingDelay", .atMost(100)), Target("linkUse", .atLeast(layers > 1 ? 0.5 : 0.75)),
             Target("recoverySeconds", .atMost(15)),
         ]
@@ -51,13 +51,13 @@ extension NetworkRow {
         }
     }
 
-    /// To 100 kbit/s for 15 s.
+    /// The capacity falls to 100 kbit/s for 15 s.
     private static func tiny(_ hop: NetworkScene.Hop) -> NetworkRow {
         let targets = [
             Target("viewerTold", .atMost(3)), Target("publisherTold", .atMost(3)), Target("soundShare", .atLeast(0.9)),
             Target("pictureBack", .atMost(5)),
         ]
-        // A viewer's limit is told to a publisher when at least half of its viewers have it (seed 004).
+        // A publisher is informed of the viewers' limits only if they affect at least half of the viewers.
         let viewerReasons = hop == .viewer ? ["download-limited"] : ["publisher-limited"]
         let publisherReasons = hop == .viewer ? ["network-limited"] : ["upload-limited"]
         return NetworkRow(name: "narrow-100-\(hop.rawValue)", targets: targets) { _ in
@@ -79,7 +79,8 @@ extension NetworkRow {
         }
     }
 
-    /// A download by TCP through the same queue of 200 ms; on the publisher's way an upload.
+    /// A TCP transfer through the same queue of 200 ms: a download for the viewer's link, an upload for the
+    /// publisher's.
     private static func download(_ hop: NetworkScene.Hop) -> NetworkRow {
         let targets = [Target("share", .atLeast(0.25)), Target("queueingDelay", .atMost(210))]
         return NetworkRow(name: "tcp-download-\(hop.rawValue)", targets: targets) { seconds in
@@ -109,12 +110,12 @@ extension NetworkRow {
         }
     }
 
-    /// Two viewers, or two publishers, on 3 Mbit/s.
+    /// Two viewers, or two publishers, share 3 Mbit/s.
     private static func twoFlows(_ hop: NetworkScene.Hop) -> NetworkRow {
         let targets = [Target("smallerShare", .atLeast(0.35)), Target("largerShare", .atMost(0.65))]
         return NetworkRow(name: "two-flows-\(hop.rawValue)", targets: targets) { seconds in
             try await WatchedScene.run(options(hop, rate: 3_000)) { watched in
-                // Somebody has to watch the other publisher's, or it rests.
+                // The other publisher's stream needs a viewer, because the platform pauses streams without one.
                 let another = hop == .publisher ? try await watched.scene.publish() : nil
                 defer { another?.process.stop() }
                 let second = try watched.scene.view(another?.stream ?? watched.stream)

@@ -2,13 +2,12 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// One viewer in a hundred is bad, and the others notice nothing.
+/// A row in which one of a hundred viewers has a bad network, which must not affect the others.
 extension NetworkRow {
-    /// Beside the bad one and two that decode.
+    /// The number of light viewers beside the impaired viewer and two that decode.
     private static let lightViewers = 97
 
-    /// Two decode what they get; the rest look at each packet: whether it is the next one, of the next moment, and in
-    /// time.
+    /// Two viewers decode; the light viewers check the sequence, the timestamps and the latency of each packet.
     static let badNeighbour = NetworkRow(
         name: "one-bad-viewer",
         targets: [

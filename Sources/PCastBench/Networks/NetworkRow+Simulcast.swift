@@ -2,12 +2,12 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// A browser's simulcast, and a viewer whose link becomes narrow.
+/// A row with simulcast from a browser and a viewer whose link becomes narrow.
 extension NetworkRow {
-    /// Of the highest layer.
+    /// The height of the highest layer in pixels.
     private static let height = 720.0
 
-    /// 4, then 0.5 for 15 s, then 4 Mbit/s for one of two viewers.
+    /// For one of two viewers, the capacity falls from 4 Mbit/s to 0.5 Mbit/s for 15 s and rises to 4 Mbit/s again.
     static let simulcast = NetworkRow(
         name: "chromium-simulcast",
         targets: [
@@ -33,7 +33,7 @@ extension NetworkRow {
         defer { viewer.stop() }
         let other = try scene.view(stream, from: 1)
         defer { other.stop() }
-        // A browser takes some seconds to have the rate for its best layer, and more on a busy machine.
+        // A browser's bandwidth estimate needs some seconds to permit the highest layer, longer on a loaded machine.
         for each in [viewer, other] {
             _ = try await each.first("dimensions", within: .seconds(25)) { $0.number("height") == height }
         }

@@ -1,7 +1,7 @@
 import PCastMedia
 import PCastNetwork
 
-/// Rows of a network that stays as it is.
+/// Rows of networks with constant conditions.
 extension NetworkRow {
     struct Steady: Sendable {
         let name: String
@@ -9,7 +9,7 @@ extension NetworkRow {
         let targets: [Target]
     }
 
-    /// The first four. Loss is in both directions, so that requests for repairs are lost, too.
+    /// The first four networks. Packets are lost in both directions, so that NACKs are lost too.
     static let networks = [
         Steady(
             name: "clean", conditions: LinkConditions(delay: .milliseconds(10)),
@@ -36,7 +36,7 @@ extension NetworkRow {
             targets: [Target("concealed", .atMost(0.015)), Target("framesPerSecond", .atLeast(24))]),
     ]
 
-    /// A path of IPv6's least size.
+    /// A path with the minimum MTU of IPv6 (RFC 8200, section 5).
     private static let narrowPath = Steady(
         name: "path-1280", conditions: LinkConditions(delay: .milliseconds(10), maximumPacketSize: 1_280),
         targets: [

@@ -2,9 +2,9 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// Viewers of one stream that show the same picture at the same time.
+/// A row in which viewers of one stream must show the same frame at the same time.
 extension NetworkRow {
-    /// Round trips of 10, 40, 80 and 120 ms, and pictures shown 300 ms after they were captured.
+    /// Round-trip times of 10, 40, 80 and 120 ms, and a playout delay of 300 ms after capture.
     static let synchronized = NetworkRow(
         name: "synchronized", targets: [Target("spread", .atMost(50)), Target("viewers", .exactly(4))]
     ) { seconds in
@@ -24,7 +24,7 @@ extension NetworkRow {
         let start = MonotonicClock.now()
         try await Task.sleep(for: .seconds(seconds))
         let watching = try viewers.map { try Watching($0, from: start, until: MonotonicClock.now()) }
-        // All clocks are this machine's, so lags of the same second are of the same pictures.
+        // All processes use this machine's clock, so that the latencies of the same second are comparable.
         let lags = watching.map { $0.values("latencyP50") }
         let spreads = (0..<(lags.map(\.count).min() ?? 0)).map { second in
             let lags = lags.map { $0[second] }

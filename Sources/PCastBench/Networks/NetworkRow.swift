@@ -6,10 +6,10 @@ struct NetworkRow: Sendable {
 
     let name: String
     let targets: [Target]
-    /// - Parameter seconds: how long it watches.
+    /// Measures for the given number of seconds and returns the results.
     let measure: @Sendable (_ seconds: Int) async throws -> Figures
 
-    /// A target whose figure was not measured is missed.
+    /// Whether all targets are met; a target without a measured value is missed.
     func passes(_ figures: Figures) -> Bool {
         targets.allSatisfy { target in target.holds(for: figures.first { $0.key == target.figure }?.value) }
     }

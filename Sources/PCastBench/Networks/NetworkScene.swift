@@ -3,24 +3,25 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// A platform, a publisher of the test picture and viewers, each a process of its own in a network of its own.
+/// A platform, a publisher of the test pattern and viewers, each in its own process; the impaired ones are in
+/// namespaces of their own.
 final class NetworkScene: Sendable {
-    /// Whose way to the platform is bad.
+    /// The peer whose link to the platform is impaired.
     enum Hop: String, CaseIterable, Sendable { case viewer, publisher }
 
     struct Options: Sendable {
         var hop = Hop.viewer
-        /// What the bad way is like.
+        /// The conditions of the impaired link.
         var conditions = LinkConditions.perfect
         var firewall = TunneledHost.Firewall.open
-        /// On hosts beside the first one, each behind its own link.
+        /// The conditions of further hosts, each with its own link.
         var others: [LinkConditions] = []
-        /// Of the publisher's token.
+        /// The capabilities in the publisher's token.
         var capabilities: [String] = []
-        /// Beside what every row's have.
+        /// Further arguments of `pcast publish` and `pcast serve`.
         var publish: [String] = []
         var serve: [String] = []
-        /// Who is behind the bad link comes by TLS on port 443.
+        /// Whether the peer behind the impaired link connects by TLS to port 443.
         var usesTLS = false
         var seed: UInt64 = 1
     }
@@ -35,7 +36,8 @@ final class NetworkScene: Sendable {
     private let options: Options
     private let certificate: TrustedCertificate?
 
-    /// Makes the network, and answers when the platform listens.
+    /// Creates the network and starts the platform; returns when the platform listens. Throws `BenchFailure` if either
+    /// fails.
     init(_ options: Options) async throws {
         self.options = options
         let plans = ([options.conditions] + options.others).map { conditions in
@@ -65,13 +67,13 @@ final class NetworkScene: Sendable {
         }
     }
 
-    /// The namespace of publishers, and that of viewers.
+    /// The namespaces of publishers and of viewers.
     var publishersNamespace: NetworkNamespace { options.hop == .publisher ? network.hosts[0] : network.server }
     var viewersNamespace: NetworkNamespace { options.hop == .viewer ? network.hosts[0] : network.server }
 
     // MARK: Processes
 
-    /// Starts a publisher of the test picture, and answers when it publishes.
+    /// Starts a publisher of the test pattern; returns when it publishes. Throws `BenchFailure` if it does not.
     func publish() async throws -> (process: RecordedProcess, stream: StreamID) {
         let isSecure = options.hop == .publisher && certificate != nil
         let publisher = try RecordedProcess(
@@ -94,9 +96,7 @@ final class NetworkScene: Sendable {
         }
     }
 
-    /// Starts a viewer where viewers of this scene are.
-    ///
-    /// - Parameter host: another host than the first.
+    /// Starts a viewer in the viewers' namespace, or on the given host. Throws `BenchFailure` if it cannot be started.
     func view(_ stream: StreamID, from host: Int? = nil, _ arguments: [String] = []) throws -> RecordedProcess {
         let isSecure = options.hop == .viewer && certificate != nil
         return try RecordedProcess(
@@ -106,7 +106,7 @@ final class NetworkScene: Sendable {
             ], in: host.map { network.hosts[$0] } ?? viewersNamespace, trusting: certificate)
     }
 
-    /// Starts viewers that decode nothing, beside the platform: `pcast-bench light-viewers`.
+    /// Starts `pcast-bench light-viewers` in the platform's namespace.
     func viewLightly(_ stream: StreamID, count: Int) throws -> RecordedProcess {
         try RecordedProcess(
             [

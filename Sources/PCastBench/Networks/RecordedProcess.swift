@@ -4,7 +4,7 @@ import PCastJSON
 import PCastMedia
 import Synchronization
 
-/// A process of `pcast` all of whose events are kept, with when they came.
+/// A process of `pcast` whose events are recorded with their times of arrival.
 final class RecordedProcess: Sendable {
     struct Event: Sendable {
         let instant: Instant
@@ -29,7 +29,7 @@ final class RecordedProcess: Sendable {
         let isOver = Atomic(false)
     }
 
-    /// - Parameter program: one that lies beside this one.
+    /// Starts a program of this build, by default `pcast`. Throws an error if it cannot be started.
     init(
         _ arguments: [String], of program: String = "pcast", environment: [String: String] = [:],
         in namespace: NetworkNamespace?, trusting certificate: TrustedCertificate? = nil
@@ -49,7 +49,7 @@ final class RecordedProcess: Sendable {
         }
     }
 
-    /// Those of one name since an instant, and before another.
+    /// Returns the recorded events with a name after `start` and up to `end`.
     func events(_ name: String, since start: Instant? = nil, until end: Instant? = nil) -> [Event] {
         record.events.withLock { events in
             events.filter { event in
@@ -59,9 +59,8 @@ final class RecordedProcess: Sendable {
         }
     }
 
-    /// The first of a name since an instant that is as wanted, whether it has come already or will.
-    ///
-    /// - Throws: `BenchFailure` when it does not come in time.
+    /// Returns the first event with a name after `start` that satisfies the condition, and waits for it if necessary.
+    /// Throws `BenchFailure` if it does not arrive in time.
     func first(
         _ name: String, since start: Instant? = nil, within patience: TimeSpan = .seconds(20),
         where isWanted: (Event) -> Bool = { _ in true }
@@ -78,7 +77,7 @@ final class RecordedProcess: Sendable {
         }
     }
 
-    /// Asks it to end as Ctrl-C does, and does not wait for it.
+    /// Sends SIGINT without waiting for the process to end.
     func interrupt() { process.interrupt() }
 
     func stop() { process.stop() }

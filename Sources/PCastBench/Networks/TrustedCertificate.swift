@@ -1,6 +1,7 @@
 import Foundation
 
-/// A certificate for an address, and what makes a process believe it as if an authority of the system had signed it.
+/// A self-signed certificate for an IP address that selected processes trust like one of the system's certificate
+/// authorities.
 final class TrustedCertificate: Sendable {
     private static let authorities = "/etc/ssl/certs/ca-certificates.crt"
 
@@ -8,7 +9,7 @@ final class TrustedCertificate: Sendable {
     private var certificate: String { "\(folder)/certificate.pem" }
     private var key: String { "\(folder)/key.pem" }
 
-    /// - Throws: `BenchFailure` without the program `openssl`.
+    /// Creates a certificate with the program `openssl`. Throws `BenchFailure` if that fails or is not installed.
     init(for address: String) throws {
         folder = NSTemporaryDirectory() + "pcast-bench-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -21,10 +22,11 @@ final class TrustedCertificate: Sendable {
             ])
     }
 
-    /// Options of `pcast serve`.
+    /// The arguments of `pcast serve` that enable TLS with the certificate.
     var serving: [String] { ["--tls-port", "443", "--tls-certificate", certificate, "--tls-key", key] }
 
-    /// What to put before a command: for it alone, the certificate stands where the system's authorities do.
+    /// The words to put before a command. They mount the certificate over the system's certificate authorities in a
+    /// mount namespace of that command only.
     var prefix: [String] {
         [
             "unshare", "--mount", "sh", "-c", "mount --bind \"$0\" \(Self.authorities) && exec \"$@\"", certificate,

@@ -2,20 +2,20 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// A scene with a viewer that has its pictures, and what came of both since a moment.
+/// A scene with a publisher and a viewer that shows video, and measurements of both since a point in time.
 struct WatchedScene: Sendable {
-    /// The beginning is another matter: it has its key frame, and delays settle.
+    /// The time after the first frame that is not measured, because key frames and delays have not settled yet.
     private static let settling = Duration.seconds(4)
 
     let scene: NetworkScene
     let publisher: RecordedProcess
     let stream: StreamID
     let viewer: RecordedProcess
-    /// When the viewer had settled.
+    /// The start of the measurement.
     let start: Instant
     private let isBadUpwards: Bool
 
-    /// Starts it, and stops it when `body` has returned.
+    /// Starts the scene, calls `body` and stops the scene. Throws the errors of the processes and of `body`.
     static func run<Value>(
         _ options: NetworkScene.Options, _ body: (WatchedScene) async throws -> Value
     ) async throws -> Value {
@@ -35,12 +35,12 @@ struct WatchedScene: Sendable {
 
     func wait(_ seconds: Double) async throws { try await Task.sleep(for: .seconds(seconds)) }
 
-    /// What the viewer told since an instant.
+    /// The viewer's statistics since `start`. Throws `BenchFailure` if there are too few.
     func watching(since start: Instant) throws -> Watching {
         try Watching(viewer, from: start, until: MonotonicClock.now())
     }
 
-    /// Changes what the link that is bad carries in the direction of the stream and back.
+    /// Changes both directions of the impaired link and returns the time of the change.
     func change(_ change: (inout LinkConditions) -> Void) -> Instant {
         scene.network.change(0) { host in
             var up = host.up.conditions
@@ -55,10 +55,10 @@ struct WatchedScene: Sendable {
 
     // MARK: The link
 
-    /// Datagrams in the direction of the stream, in bits a second with IP headers.
+    /// The rate of UDP packets in the direction of the stream, in bits per second including IP headers.
     func rate(_ samples: [LinkSample]) -> Double { samples.rate(bytes, where: \.isUDP) }
 
-    /// The longest that a packet waited in the queue of that direction, in milliseconds.
+    /// The longest queueing delay of a packet in the direction of the stream, in milliseconds.
     func longestWait(_ samples: [LinkSample]) -> Double? {
         samples.map { isBadUpwards ? $0.upWait : $0.downWait }.max()?.milliseconds
     }
@@ -71,7 +71,7 @@ struct WatchedScene: Sendable {
 
     // MARK: Waiting for it
 
-    /// How long after an instant something was told; nil when it was not in time.
+    /// Returns the seconds from `start` to an event; nil if it does not arrive in time.
     func wait(
         for name: String, of process: RecordedProcess, since start: Instant, within patience: TimeSpan,
         where isWanted: @escaping (RecordedProcess.Event) -> Bool
@@ -80,7 +80,7 @@ struct WatchedScene: Sendable {
         return event.map { ($0.instant - start).seconds }
     }
 
-    /// How long after an instant an end told this quality; nil when it did not in time.
+    /// Returns the seconds from `start` until a peer reports the data quality; nil if it does not in time.
     func quality(
         _ status: String, _ reasons: [String], of process: RecordedProcess, since start: Instant,
         within patience: TimeSpan
@@ -90,7 +90,8 @@ struct WatchedScene: Sendable {
         }
     }
 
-    /// How long after an instant the viewer had shown pictures anew, to the second in which it tells them.
+    /// Returns the seconds from `start` until the viewer has shown new frames, with the resolution of its statistics (1
+    /// s); nil if it does not in time.
     func pictures(since start: Instant, within patience: TimeSpan) async -> Double? {
         guard let before = viewer.events("stats", until: start).last?.number("framesRendered") else { return nil }
         return await wait(for: "stats", of: viewer, since: start, within: patience) {

@@ -1,14 +1,14 @@
 import PCastMedia
 
-/// What a viewer told between two of its statistics.
+/// A viewer's statistics between two of its `stats` events.
 struct Watching {
     private let first: RecordedProcess.Event
     private let last: RecordedProcess.Event
     private let all: [RecordedProcess.Event]
-    /// When the viewer had its first picture.
+    /// The time of the viewer's first frame.
     private let beginning: Instant?
 
-    /// - Throws: `BenchFailure` when it told too little.
+    /// Creates the statistics of an interval. Throws `BenchFailure` if the interval has fewer than two `stats` events.
     init(_ viewer: RecordedProcess, from start: Instant, until end: Instant) throws {
         let events = viewer.events("stats", since: start, until: end)
         guard let first = events.first, let last = events.last, events.count >= 2 else {
@@ -22,7 +22,7 @@ struct Watching {
 
     var seconds: Double { (last.instant - first.instant).seconds }
 
-    /// How much a count has grown; nil where it is not told.
+    /// The increase of a counter; nil if the events do not contain it.
     func growth(_ field: String) -> Double? {
         guard let before = first.number(field), let after = last.number(field) else { return nil }
         return after - before
@@ -30,11 +30,11 @@ struct Watching {
 
     var framesPerSecond: Double? { growth("framesRendered").map { $0 / seconds } }
     var freezeCount: Double? { growth("freezeCount") }
-    /// The share of the time, 0 to 1.
+    /// The share of the time in which video was frozen, 0 to 1.
     var freezeShare: Double? { growth("freezeDuration").map { $0 / 1_000 / seconds } }
-    /// Of the medians of each second.
+    /// The median of the medians of each second, in milliseconds.
     var latencyP50: Double? { Percentile.of(values("latencyP50"), 0.5) }
-    /// Of the bitrates of each second.
+    /// The mean of the bitrates of each second, in bits per second.
     var bitrate: Double? {
         let values = values("bitrate")
         return values.isEmpty ? nil : values.reduce(0, +) / Double(values.count)
@@ -42,7 +42,8 @@ struct Watching {
 
     func values(_ field: String) -> [Double] { all.compactMap { $0.number(field) } }
 
-    /// The share of sound that was made up or missing, 0 to 1. What is told is of the whole time.
+    /// The share of audio that was concealed or missing, 0 to 1. It is calculated from the events' values, which are
+    /// shares since the first frame.
     var concealedShare: Double? {
         guard let beginning, let before = first.number("audioConcealed"), let after = last.number("audioConcealed")
         else { return nil }
@@ -51,6 +52,6 @@ struct Watching {
         return max(0, concealed / seconds)
     }
 
-    /// Pictures that were shown with a test picture's time strip that could not be read.
+    /// The number of frames shown whose time code in the test pattern could not be read.
     var brokenFrames: Double? { growth("framesBroken") }
 }

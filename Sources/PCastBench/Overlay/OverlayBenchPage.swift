@@ -5,12 +5,12 @@ import PCastOverlay
 import PCastWeb
 import Synchronization
 
-/// A page that is no browser: it asks, and waits for its answer among all that it is told.
+/// A simulated overlay page without a browser; it sends requests and waits for the matching response.
 final class OverlayBenchPage: Sendable {
     private struct State {
         var sequence: Int64 = 0
         var asked: Int64 = 0
-        /// What is waited for, and who waits.
+        /// The awaited response and the continuation of its request.
         var wanted: (event: String, field: String, value: JSONValue)?
         var waiting: CheckedContinuation<Instant, any Error>?
         var isOver = false
@@ -50,13 +50,13 @@ final class OverlayBenchPage: Sendable {
         task.withLock { $0 }?.cancel()
     }
 
-    /// Returns when it may speak.
+    /// Completes the handshake of the bridge.
     func awaitWelcome() async throws {
         _ = try await ask("bridge.ready", [:], for: ("bridge.welcome", "controller", .boolean(true)))
         say("app.ready", [:])
     }
 
-    /// - Returns: how long it took.
+    /// Measures one round trip. Throws `BenchFailure` if the connection ends.
     func travel(_ trip: OverlayBenchStage.Trip) async throws -> TimeSpan {
         let asked = state.withLock { state in
             state.asked += 1
@@ -69,7 +69,7 @@ final class OverlayBenchPage: Sendable {
             let name = JSONValue.string("\(number) \(asked)")
             came = try await ask("bench.ask", ["name": name], for: ("bench.answer", "name", name))
         case .command:
-            // A speed that nobody else asks for: the player reports it exactly.
+            // A speed that no other page requests, which identifies the player's report.
             let speed = JSONValue.number(0.9 + Double(number) / 100 + Double(asked % 9 + 1) / 1_000)
             came = try await ask("player.speed", ["speed": speed], for: ("player.speed", "speed", speed))
         }

@@ -5,12 +5,12 @@ import PCastMedia
 import PCastOverlay
 import PCastPlayback
 
-/// Players that play a film again and again, each with an overlay of its own, their bridge, and pages.
+/// Players that loop a film, each with its own overlay, and their bridge with simulated pages.
 struct OverlayBenchStage: Sendable {
     enum Trip: Sendable {
         /// To the application, which answers.
         case message
-        /// To the player, which reports.
+        /// To the player, which reports the change.
         case command
     }
 
@@ -19,16 +19,15 @@ struct OverlayBenchStage: Sendable {
         let overlay: Overlay
     }
 
-    /// Between two trips of a page, or of a player.
+    /// The pause between two round trips of a page, or between two changes of a player.
     private static let pause = Duration.milliseconds(50)
 
     private let places: [Place]
     private let pages: [OverlayBenchPage]
     private let tasks: [Task<Void, any Error>]
 
-    /// - Parameters:
-    ///   - films: of each player; pages go to the players in turn.
-    ///   - count: of the pages.
+    /// Starts a player and an overlay for each film, and `count` pages, which are distributed evenly over the players.
+    /// Throws `BenchFailure` if the bridge does not open.
     init(_ films: [String], pages count: Int) async throws {
         let places = try films.indices.map { index in
             let player = Player(.media(isHeard: false))
@@ -72,9 +71,7 @@ struct OverlayBenchStage: Sendable {
         }
     }
 
-    /// All pages at once.
-    ///
-    /// - Returns: milliseconds of every trip.
+    /// Lets all pages make round trips at the same time. Returns the duration of each in milliseconds.
     func measure(_ trip: Trip, for length: TimeSpan) async throws -> [Double] {
         let end = MonotonicClock.now() + length
         return try await withThrowingTaskGroup(of: [Double].self) { group in
@@ -92,9 +89,8 @@ struct OverlayBenchStage: Sendable {
         }
     }
 
-    /// All players at once: from a change of a player's to who hears of it by its overlay.
-    ///
-    /// - Returns: milliseconds of every change.
+    /// Measures at all players at the same time how long a change of a player takes to reach a subscriber of its
+    /// overlay. Returns each duration in milliseconds.
     func measureHub(for length: TimeSpan) async throws -> [Double] {
         let end = MonotonicClock.now() + length
         return try await withThrowingTaskGroup(of: [Double].self) { group in

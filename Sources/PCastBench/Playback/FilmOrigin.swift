@@ -7,26 +7,25 @@ import PCastIO
 import PCastMedia
 import PCastWeb
 
-/// A web server on loopback that has a film as HTTP Live Streaming: whole at `/film.m3u8`, and at `/live.m3u8` as a programme
-/// with parts whose first part was made when the origin began, or as much earlier as it was asked for. A playlist that is
-/// asked for with a part that is not made yet waits for it (RFC 8216bis, section 6.2.5.2).
+/// An HTTP server on loopback that serves a film by HLS: as a complete presentation at `/film.m3u8`, and as a
+/// low-latency live presentation at `/live.m3u8`. The live presentation starts with the origin, or `head` earlier. A
+/// playlist request for a part that is not available yet is blocked (RFC 8216bis, section 6.2.5.2).
 final class FilmOrigin: Sendable {
-    /// Segments in a live playlist, unless more are asked for.
+    /// The default number of segments in a live playlist.
     private static let usualWindow = 6
-    /// Of those, from the end, that are told in parts too.
+    /// The number of segments at the end of a live playlist that are also listed as parts.
     private static let partedSegments = 3
 
     private let film: StampedFilm
-    /// When the first part's first picture was made.
+    /// The time of the first frame.
     private let beginning: Instant
-    /// The same by the clock on the wall, as the playlist says it.
+    /// The wall-clock time of the first frame, for the playlist.
     private let date: WallTime
     let port: Int
     private let serving: Task<Void, any Error>
 
-    /// - Parameters:
-    ///   - head: how much of the programme there is when it begins.
-    ///   - window: how many segments a viewer may go back.
+    /// Starts a server. At the start, the live presentation already has a length of `head`; its playlist lists `window`
+    /// segments. Throws `BenchFailure` if the server does not start.
     static func open(_ film: StampedFilm, head: TimeSpan, window: Int = usualWindow) async throws -> FilmOrigin {
         let beginning = MonotonicClock.now() - head
         let (ports, told) = AsyncStream.makeStream(of: Int.self)
@@ -47,15 +46,15 @@ final class FilmOrigin: Sendable {
         (self.film, self.beginning, self.date, self.port, self.serving) = (film, beginning, date, port, serving)
     }
 
-    /// When what is at a position was made.
+    /// The wall-clock time of a position.
     func wallTime(of position: TimeSpan) -> WallTime { date + position }
 
     func uri(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
 
-    /// The position up to which there are whole parts at a moment.
+    /// The end of the last complete part at the given time.
     func edge(at now: Instant) -> TimeSpan { Server.edge(beginning, film, at: now) }
 
-    /// The position whose picture would be taken at a moment.
+    /// The position that is being captured at the given time.
     func camera(at now: Instant) -> TimeSpan { now - beginning }
 
     func close() async {
@@ -63,7 +62,7 @@ final class FilmOrigin: Sendable {
         _ = try? await serving.value
     }
 
-    /// What is answered.
+    /// The routes of the HTTP server.
     private struct Server: Sendable {
         let film: StampedFilm
         let beginning: Instant
@@ -76,7 +75,7 @@ final class FilmOrigin: Sendable {
                 nanoseconds: min(made, Int64(film.parts.count)) * StampedFilm.partLength.nanoseconds)
         }
 
-        /// Whole parts at a moment.
+        /// The number of complete parts at the given time.
         private func made(at now: Instant) -> Int {
             Int(Self.edge(beginning, film, at: now).nanoseconds / StampedFilm.partLength.nanoseconds)
         }
@@ -107,7 +106,7 @@ final class FilmOrigin: Sendable {
             return router
         }
 
-        /// Waits until a part is made, or the film is over.
+        /// Waits until a part is complete, or the film has ended.
         private func awaitPart(_ number: Int) async throws {
             let last = min(number, film.parts.count - 1)
             let due =

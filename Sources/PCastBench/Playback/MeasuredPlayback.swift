@@ -2,20 +2,18 @@ import PCastIO
 import PCastMedia
 import PCastPlayback
 
-/// A player whose pictures are written down, and what is asked of it.
+/// A player whose shown frames are recorded, with the operations to measure.
 struct MeasuredPlayback: Sendable {
     let witness = PictureWitness()
     let player: Player
 
-    /// How long anything is waited for.
+    /// The timeout of each operation.
     private static let patience = TimeSpan.seconds(10 as Int64)
 
     init() { player = Player(.media(isHeard: false, shownOn: witness)) }
 
-    /// Plays from the beginning, or from where a live programme is joined.
-    ///
-    /// - Returns: how long it took to the first picture.
-    /// - Throws: `BenchFailure` when none comes.
+    /// Starts playback at the beginning, or at the default position of a live presentation. Returns the time to the
+    /// first frame. Throws `BenchFailure` if none is shown.
     func start(_ address: String) async throws -> TimeSpan {
         let sights = witness.expect { _ in true }
         let begun = MonotonicClock.now()
@@ -23,9 +21,8 @@ struct MeasuredPlayback: Sendable {
         return try await first(of: sights, "a first picture of \(address)").moment - begun
     }
 
-    /// Goes elsewhere while it plays.
-    ///
-    /// - Returns: how long it took until the picture of that moment was seen.
+    /// Seeks during playback. Returns the time until the frame of the position is shown. Throws `BenchFailure` if it is
+    /// not.
     func seek(to position: TimeSpan) async throws -> TimeSpan {
         let counter = Int(position.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
         let sights = witness.expect { $0.counter == counter }
@@ -34,9 +31,8 @@ struct MeasuredPlayback: Sendable {
         return try await first(of: sights, "picture \(counter)").moment - begun
     }
 
-    /// Lets it play until so much was shown.
-    ///
-    /// - Returns: all pictures.
+    /// Waits until the given duration has been played. Returns all frames shown so far. Throws `BenchFailure` if
+    /// playback does not get that far.
     func watch(_ length: TimeSpan) async throws -> [PictureWitness.Sight] {
         let begun = witness.sights.first?.counter ?? 0
         let goal = begun + Int(length.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
@@ -45,7 +41,7 @@ struct MeasuredPlayback: Sendable {
         return witness.sights
     }
 
-    /// Waits until pictures far enough ahead can be shown without loading.
+    /// Waits until the given duration is buffered ahead of the position. Throws `BenchFailure` if that takes too long.
     func awaitBuffer(_ length: TimeSpan) async throws {
         let (player, goal) = (player, length.seconds)
         let positions = player.positions()
@@ -55,7 +51,7 @@ struct MeasuredPlayback: Sendable {
         }
     }
 
-    /// Ends it, and its threads.
+    /// Stops the player and waits for its threads.
     func stop() async {
         player.reset()
         await player.settled()

@@ -3,7 +3,7 @@ import PCastMedia
 import PCastRendering
 import Synchronization
 
-/// A surface that nobody sees, and that writes down when it was shown which picture of a ``StampedFilm``.
+/// An invisible render surface that records when each frame of a ``StampedFilm`` was shown.
 final class PictureWitness: RenderSurface {
     struct Sight: Sendable {
         var counter: Int
@@ -47,10 +47,11 @@ final class PictureWitness: RenderSurface {
 
     var events: AsyncStream<SurfaceEvent> { told.read() }
 
-    /// All that were shown, in order. The film's length bounds them.
+    /// All frames shown so far, in order; the length of the film limits their number.
     var sights: [Sight] { state.withLock { $0.sights } }
 
-    /// The first picture to be shown from now on that is wanted; asked for before what brings it about is begun.
+    /// Returns a stream of the next frame that satisfies the condition. It must be called before the operation that
+    /// causes the frame.
     func expect(_ wants: @escaping @Sendable (Sight) -> Bool) -> AsyncStream<Sight> {
         let (stream, tell) = AsyncStream.makeStream(of: Sight.self)
         state.withLock { $0.waiting.append((wants, tell)) }

@@ -4,21 +4,21 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// A film each of whose pictures says which one it is, in pieces as low-latency HTTP Live Streaming has them: fragments of
-/// MP4, a fixed number of which are a segment that begins with a key frame. The whole is one file as well.
+/// A film whose frames carry their number, divided for low-latency HLS: fragmented MP4 with a fixed number of parts in
+/// a segment, which begins with a key frame. The film is available as one file too.
 struct StampedFilm {
     static let dimensions = Dimensions(width: 1_280, height: 720)
-    /// Pictures a second.
+    /// The frame rate in Hz.
     static let rate = 25
     private static let picturesPerPart = 10
     static let partLength = TimeSpan.milliseconds(Int64(picturesPerPart * 1_000 / rate))
     static let partsPerSegment = 5
     static let segmentLength = TimeSpan(nanoseconds: partLength.nanoseconds * Int64(partsPerSegment))
 
-    /// What comes before the first part.
+    /// The Media Initialization Section (RFC 8216bis, section 3).
     let initialization: [UInt8]
     let parts: [[UInt8]]
-    /// The whole, in a folder that its owner removes.
+    /// The path of the complete film; the caller removes its directory.
     let file: String
 
     var segmentCount: Int { parts.count / Self.partsPerSegment }
@@ -28,14 +28,14 @@ struct StampedFilm {
         return Array(parts[first..<first + Self.partsPerSegment].joined())
     }
 
-    /// Of the first picture. A strip of nothing but zeros would be black.
+    /// The capture time of the first frame. It is not zero, because the strip of an all-zero stamp would be black.
     private static let captureTime = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
 
-    /// The position of a picture.
+    /// The position of a frame.
     static func position(of counter: Int) -> TimeSpan { .milliseconds(Int64(counter) * 1_000 / Int64(rate)) }
 
-    /// - Parameter folder: gets the film.
-    /// - Throws: `BenchFailure` where ffmpeg is not to be had.
+    /// Creates a film of the given length in a directory with the program `ffmpeg`. Throws `BenchFailure` if that fails
+    /// or is not installed.
     init(seconds: Int, in folder: String) throws {
         let pictures = "\(folder)/pictures.y4m"
         file = "\(folder)/film.mp4"
@@ -63,7 +63,7 @@ struct StampedFilm {
         Array(try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    /// Writes the pictures in Y4M, as its reader takes them; what it does not take any more is left.
+    /// Writes the frames in the YUV4MPEG2 format until the reader closes the pipe.
     private static func write(count: Int, to path: String) {
         guard let file = fopen(path, "w") else { return }
         defer { fclose(file) }

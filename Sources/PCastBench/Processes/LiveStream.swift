@@ -4,7 +4,7 @@ import PCastIO
 import PCastJSON
 import PCastMedia
 
-/// A platform and a publisher of the test picture, each a process of its own, as they run for users.
+/// A platform and a publisher of the test pattern, each in its own process as in production.
 struct LiveStream: Sendable {
     let uri: String
     let rtcPort: UInt16
@@ -13,10 +13,8 @@ struct LiveStream: Sendable {
     private let platform: PCastProcess
     private let publisher: PCastProcess
 
-    /// - Parameters:
-    ///   - advertise: what candidates name instead of 127.0.0.1.
-    ///   - whenListening: is called between the platform's start and the publisher's.
-    /// - Throws: `BenchFailure` when one of the two does not start.
+    /// Starts a platform and a publisher. `advertise` replaces 127.0.0.1 in ICE candidates; `whenListening` is called
+    /// between the two starts. Throws `BenchFailure` if one of them does not start.
     static func start(
         advertise: String? = nil, whenListening: (_ uri: String, _ rtcPort: UInt16) throws -> Void = { _, _ in }
     ) async throws -> LiveStream {

@@ -3,19 +3,23 @@ import PCastIO
 import PCastJSON
 import PCastMedia
 
-/// A process of the program `pcast`, or another that lies beside this one, and the events that it tells.
+/// A process of `pcast`, or of another program of this build, and its JSON events.
 final class PCastProcess: Sendable {
-    /// In order; to be read by one reader.
+    /// The events in order; there may be only one reader.
     let events: AsyncStream<JSONObject>
     private let command: String
     private let process = Process()
     private let reader: WorkerThread
 
+    /// Starts a program.
+    ///
     /// - Parameters:
-    ///   - arguments: without `--json`, which is added.
-    ///   - program: which one.
-    ///   - environment: beside what this process has; secrets belong here, where other users cannot see them.
-    ///   - prefix: a command that runs another one in surroundings of its own.
+    ///   - arguments: Its arguments without `--json`, which is added.
+    ///   - program: Its name; it must be in the directory of this program.
+    ///   - environment: Variables beside those of this process. Secrets belong here and not in arguments, which other
+    ///     users can read.
+    ///   - prefix: A command that runs another command, such as in a namespace.
+    /// - Throws: `BenchFailure` if the program is missing, or the error of the start.
     init(
         _ arguments: [String], of program: String = "pcast", environment: [String: String] = [:],
         behind prefix: [String] = []
@@ -66,9 +70,8 @@ final class PCastProcess: Sendable {
         events.finish()
     }
 
-    /// The next event of this name; those before it are skipped.
-    ///
-    /// - Throws: `BenchFailure` when the program ended before, or did not tell it in time.
+    /// Returns the next event with a name; earlier events are discarded. Throws `BenchFailure` if the program ends
+    /// before, or does not report it in time.
     func next(_ name: String, within patience: Duration = .seconds(20)) async throws -> JSONObject {
         let watchdog = Task { [process] in
             try await Task.sleep(for: patience)
@@ -85,19 +88,19 @@ final class PCastProcess: Sendable {
 
     var processID: Int32 { process.processIdentifier }
 
-    /// The process has no processor for so long.
+    /// Suspends the process for the given time (SIGSTOP, SIGCONT).
     func standStill(for span: TimeSpan) async throws {
         kill(processID, SIGSTOP)
         defer { kill(processID, SIGCONT) }
         try await Task.sleep(for: .nanoseconds(span.nanoseconds))
     }
 
-    /// Asks it to end as Ctrl-C does.
+    /// Sends SIGINT if the process is running.
     func interrupt() {
         if process.isRunning { process.interrupt() }
     }
 
-    /// Ends it as Ctrl-C does, and waits until it has.
+    /// Sends SIGINT and waits for the end of the process.
     func stop() {
         interrupt()
         process.waitUntilExit()

@@ -3,8 +3,8 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// Sees the screen of an X server and hears what a sound server plays, and notes when the picture becomes white and when a
-/// tone of 1 kHz begins.
+/// Captures the screen of an X server and the output of an audio server, and records when the screen becomes white and
+/// when a tone of 1 kHz begins.
 final class ClapperWitness: Sendable {
     private struct State {
         var flashes: [WallTime] = []
@@ -13,11 +13,11 @@ final class ClapperWitness: Sendable {
         var detector = ClapperDetector()
     }
 
-    /// How often it looks: what it sees is half of this late, on average.
+    /// The rate of screen captures; a flash is detected half a capture interval late on average.
     private static let frameRate = FrameRate(120)
     private static let meanLateness = TimeSpan.microseconds(1_000_000 / 240)
 
-    /// It flashes once a second.
+    /// The maximum distance between a flash and its tone; there is one flash a second.
     private static let farthest = TimeSpan.milliseconds(500)
 
     private let hearing: AsyncStream<Void>
@@ -26,7 +26,7 @@ final class ClapperWitness: Sendable {
     private let sound: SystemSoundSource
     private let state = Mutex(State())
 
-    /// - Throws: `DeviceError` when there is no such screen or server.
+    /// Starts to capture. Throws `DeviceError` if the display or the audio server is not available.
     init(display: String, soundServer: String) throws(DeviceError) {
         (hearing, heard) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         screen = try ScreenSource(
@@ -47,12 +47,12 @@ final class ClapperWitness: Sendable {
         sound.stop()
     }
 
-    /// Returns when it hears something, be it silence: the first recording of a server takes its time.
+    /// Waits for the first captured audio, even if it is silent, because a server needs time to start a recording.
     func awaitHearing() async {
         for await _ in hearing { return }
     }
 
-    /// How much later than its tone each flash was seen; nil for a flash without one.
+    /// The delay of each flash relative to its tone, negative for a tone that is late; nil for a flash without a tone.
     var skews: [TimeSpan?] {
         let (flashes, tones) = state.withLock { ($0.flashes, $0.tones) }
         return flashes.map { flash in

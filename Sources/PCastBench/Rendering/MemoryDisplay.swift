@@ -1,13 +1,13 @@
 import Foundation
 import PCastIO
 
-/// An X server whose screen is memory (Xvfb), for as long as it is held, under a number that it finds itself.
+/// An X server with a virtual screen (Xvfb) on an unused display number; it ends with the object.
 final class MemoryDisplay {
-    /// `:N`.
+    /// The name of the display, `:N`.
     let name: String
     private let process: SpawnedProcess
 
-    /// - Throws: `BenchFailure` where Xvfb is not installed or does not start.
+    /// Starts Xvfb with a screen of the given size. Throws `BenchFailure` if Xvfb is not installed or does not start.
     init(size: String) throws {
         let path = "/usr/bin/Xvfb"
         guard FileManager.default.isExecutableFile(atPath: path) else {
@@ -24,7 +24,8 @@ final class MemoryDisplay {
         name = ":" + text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// - Returns: the server, and what it writes; the other end is the server's alone, so that it ends with it.
+    /// Returns the server and the read end of its output. Only the server holds the write end, so that reading ends
+    /// when the server does.
     private static func start(_ path: String, size: String) throws -> (SpawnedProcess, Descriptor) {
         let (null, output) = (try Descriptor.null(), try ProcessPipe())
         let process = try SpawnedProcess(
@@ -35,11 +36,11 @@ final class MemoryDisplay {
 
     deinit { end() }
 
-    /// What it has taken of the processors, in seconds; nil when nobody knows.
+    /// The CPU time of the server in seconds; nil if it is not available.
     var processor: Double? {
         guard let number = process.processID else { return nil }
         let text = try? String(contentsOfFile: "/proc/\(number)/stat", encoding: .utf8)
-        // The second field is in parentheses, and may hold spaces.
+        // The second field of /proc/PID/stat is in parentheses and may contain spaces (proc_pid_stat(5)).
         guard let fields = text?.split(separator: ")").last?.split(separator: " "), fields.count > 12,
             let user = Double(fields[11]), let system = Double(fields[12])
         else { return nil }

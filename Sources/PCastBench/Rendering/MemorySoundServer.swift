@@ -1,14 +1,14 @@
 import Foundation
 import PCastIO
 
-/// A PulseAudio server whose loudspeaker nobody hears, for as long as it is held, with a folder and settings of its own.
+/// A PulseAudio server with a null sink and with a directory and configuration of its own; it ends with the object.
 final class MemorySoundServer {
-    /// For clients, as in `PULSE_SERVER`.
+    /// The address for clients, in the format of `PULSE_SERVER`.
     let address: String
     private let folder: String
     private let process: SpawnedProcess
 
-    /// - Throws: `BenchFailure` where PulseAudio is not installed or does not start.
+    /// Starts PulseAudio. Throws `BenchFailure` if PulseAudio is not installed or does not start.
     init() throws {
         let path = "/usr/bin/pulseaudio"
         guard FileManager.default.isExecutableFile(atPath: path) else {

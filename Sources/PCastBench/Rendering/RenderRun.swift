@@ -5,17 +5,17 @@ import PCastMedia
 import PCastRendering
 import PCastWindow
 
-/// Decodes a file, sound included, and shows its pictures in a window when they are due; says what became of them.
+/// Decodes a file including its audio, and shows its video in a window at the frames' times.
 struct RenderRun: Sendable {
     private struct Entry: Sendable {
         let picture: VideoFrame
         let moment: TimeSpan
     }
 
-    /// Pictures that are decoded ahead.
+    /// The maximum number of frames decoded ahead.
     private static let ahead = 6
 
-    /// From the beginning to the first picture, in which the window appears.
+    /// The time from the start to the first frame, in which the window appears.
     private static let lead = TimeSpan.milliseconds(300)
 
     let file: String
@@ -47,7 +47,8 @@ struct RenderRun: Sendable {
         return object
     }
 
-    /// Answers how many pictures there were. It waits for room, so that none is lost here.
+    /// Decodes the file and returns the number of frames. It waits for space in the queue, so that no frame is dropped
+    /// here.
     private func decode(_ reader: MediaReader, into queue: FrameQueue<Entry>) -> Result<Int, CodecError> {
         var frames = 0
         do throws(CodecError) {
@@ -71,7 +72,7 @@ struct RenderRun: Sendable {
         }
     }
 
-    /// Waits until the window has done with the last picture, for as long as it might take.
+    /// Waits, for at most one second, until the window has shown or dropped the last frame.
     private func settle(_ window: PictureWindow, frames: Int) async {
         let deadline = MonotonicClock.now() + .seconds(1)
         while window.statistics.picturesShown + window.statistics.picturesLeftOut < frames,

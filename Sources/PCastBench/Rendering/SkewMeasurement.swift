@@ -1,12 +1,11 @@
 import Foundation
 import PCastMedia
 
-/// How far apart sound and picture of a film are on a screen and at a loudspeaker, as somebody else sees and hears them:
-/// `pcast play` in a window, on servers whose screen and loudspeaker are memory.
+/// Measures the synchronization of audio and video of `pcast play` in a window, by capture from a virtual X server and
+/// from an audio server with a null sink.
 enum SkewMeasurement {
-    /// - Parameter seconds: of the film; it flashes and beeps once in each.
-    /// - Returns: how much later than its tone each flash was seen, in milliseconds; nil for a flash without a tone.
-    /// - Throws: `BenchFailure` where a program is missing.
+    /// Plays a film with one flash and one tone in each second. Returns the delay of each flash relative to its tone in
+    /// milliseconds; nil for a flash without a tone. Throws `BenchFailure` if a program is missing.
     static func run(seconds: Int) async throws -> [Double?] {
         let film = "/dev/shm/pcast-bench-clapper-\(getpid()).mp4"
         defer { unlink(film) }

@@ -1,4 +1,4 @@
-/// Why nothing could be measured.
+/// The reason for which a measurement is not possible.
 struct BenchFailure: Error, CustomStringConvertible {
     let description: String
 

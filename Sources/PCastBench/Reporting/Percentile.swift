@@ -1,7 +1,6 @@
-/// Percentiles by nearest rank.
+/// Percentiles by the nearest-rank method.
 enum Percentile {
-    /// - Parameter share: 0.5 is the median.
-    /// - Returns: nil of nothing.
+    /// Returns the percentile for a share from 0 to 1, such as 0.5 for the median; nil without values.
     static func of(_ values: [Double], _ share: Double) -> Double? {
         guard !values.isEmpty else { return nil }
         let rank = Int((share * Double(values.count)).rounded(.up))

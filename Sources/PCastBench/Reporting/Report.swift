@@ -3,8 +3,8 @@ import Foundation
 import PCastIO
 import PCastJSON
 
-/// What one measurement tells: rows as they come, and a result at the end; for people a table, for programs an object
-/// of JSON a line.
+/// The output of a measurement: rows during the measurement and a final result, as a table or as JSON objects, one per
+/// line.
 struct Report {
     typealias Figures = KeyValuePairs<String, Double?>
 
@@ -13,9 +13,7 @@ struct Report {
 
     init(_ options: ReportOptions) { isJSON = options.json }
 
-    /// One row of the table. Columns may change from row to row, and then get a new heading.
-    ///
-    /// - Parameter pass: nil for a row that has no target.
+    /// Writes a row. Rows with other columns than before get a new heading. `pass` is nil for a row without targets.
     mutating func row(_ name: String, _ figures: Figures, pass: Bool? = nil) {
         row(name, Array(figures), pass: pass)
     }
@@ -37,9 +35,7 @@ struct Report {
         Self.print(Self.line(name, figures.map { ($0.key, Self.text($0.value)) }, mark))
     }
 
-    /// The last line.
-    ///
-    /// - Throws: the exit status 1 when a target was missed.
+    /// Writes the result. Throws `ExitCode` 1 if a target is missed.
     func finish(_ figures: Figures, targets: [Target]) throws { try finish(Array(figures), targets: targets) }
 
     func finish(_ figures: [(key: String, value: Double?)], targets: [Target]) throws {
@@ -82,7 +78,7 @@ struct Report {
 
     // MARK: Writing
 
-    /// An event that is neither a row nor a result.
+    /// Writes an event that is neither a row nor the result.
     func event(_ name: String, _ fields: KeyValuePairs<String, JSONValue>, sentence: String) {
         guard isJSON else { return Self.print(sentence) }
         var object = Self.event(name)

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// How a measurement is told.
+/// The output format of a measurement.
 struct ReportOptions: ParsableArguments {
     @Flag(help: "One JSON object a line on standard output.")
     var json = false

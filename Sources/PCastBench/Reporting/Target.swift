@@ -1,9 +1,9 @@
-/// A bound that a figure has to keep.
+/// A bound for a measured value.
 struct Target: Sendable {
     enum Bound: Sendable {
         case atMost(Double)
         case atLeast(Double)
-        /// Whatever its sign.
+        /// A bound of the absolute value.
         case within(Double)
         case exactly(Double)
     }
@@ -16,7 +16,7 @@ struct Target: Sendable {
         self.bound = bound
     }
 
-    /// A figure that could not be measured keeps no bound.
+    /// Whether a value is within the bound; false for nil, a value that could not be measured.
     func holds(for value: Double?) -> Bool {
         guard let value else { return false }
         return switch bound {

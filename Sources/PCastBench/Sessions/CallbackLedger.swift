@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Which callbacks were promised, and how often each was called.
+/// Records the callbacks that are expected and how often each has been called.
 final class CallbackLedger: Sendable {
     enum Kind: String, CaseIterable, Sendable {
-        /// Of `start`: the first that tells how it ended.
+        /// The first callback of `start`, which reports its result.
         case started
         case subscribed
-        /// Of a stream that was subscribed to.
+        /// The end of a subscribed stream.
         case streamEnded
         case stopped
     }
@@ -14,14 +14,15 @@ final class CallbackLedger: Sendable {
     private struct State {
         var calls: [Int: (kind: Kind, count: Int)] = [:]
         var next = 0
-        /// Of those whose promise was kept once, which are forgotten; a second call is noticed by its number.
+        /// The number of callbacks that have been called once. Their entries are removed; a further call is recognized
+        /// by the missing entry.
         var kept: [Kind: Int] = [:]
         var repeated: [Kind: Int] = [:]
     }
 
     private let state = Mutex(State())
 
-    /// - Returns: what is to be called by the callback.
+    /// Records an expected callback. Returns the function that the callback must call.
     func promise(_ kind: Kind) -> @Sendable () -> Void {
         let number = state.withLock { state in
             state.next += 1
@@ -39,7 +40,7 @@ final class CallbackLedger: Sendable {
         }
     }
 
-    /// Promises that were not kept so far.
+    /// The number of expected callbacks that have not been called.
     var uncalled: Int { state.withLock { $0.calls.count } }
 
     func uncalled(_ kind: Kind) -> Int { state.withLock { $0.calls.values.count { $0.kind == kind } } }

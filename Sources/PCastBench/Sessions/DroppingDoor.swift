@@ -4,11 +4,11 @@ import PCastMedia
 import PCastNetwork
 import Synchronization
 
-/// A way to a server on which connections break after a random time, without a word from either side.
+/// A TCP proxy that closes each connection after a random time.
 final class DroppingDoor: Sendable {
-    /// What is told the door's thread, and what it tells.
+    /// The state shared with the proxy's thread.
     private struct State {
-        /// How long connections live on the average; nil lets them be.
+        /// The mean lifetime of connections; nil to keep them open.
         var meanLife: TimeSpan?
         var isOver = false
         var dropped = 0
@@ -18,9 +18,8 @@ final class DroppingDoor: Sendable {
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// - Parameters:
-    ///   - server: on the same machine.
-    ///   - meanLife: lives are spread evenly from nothing to twice that.
+    /// Starts a proxy to a server on the same machine. Lifetimes are distributed uniformly between zero and twice
+    /// `meanLife`. Throws an error if a socket or thread cannot be created.
     init(to server: TransportAddress, meanLife: TimeSpan, seed: UInt64) throws {
         let address = try Self.freePort(at: server.ip)
         self.address = address
@@ -33,7 +32,7 @@ final class DroppingDoor: Sendable {
         thread.withLock { $0 = worker }
     }
 
-    /// - Returns: nil when it is over, else how long connections live.
+    /// Updates the number of closed connections. Returns nil if the proxy has been closed, otherwise the mean lifetime.
     private func look(at way: borrowing DroppingWay) -> TimeSpan?? {
         let dropped = way.dropped
         return state.withLock { state in
@@ -42,10 +41,10 @@ final class DroppingDoor: Sendable {
         }
     }
 
-    /// Connections that were broken so far.
+    /// The number of connections that the proxy has closed.
     var dropped: Int { state.withLock { $0.dropped } }
 
-    /// From now on nothing breaks any more.
+    /// Stops closing connections.
     func calm() { state.withLock { $0.meanLife = nil } }
 
     func close() {
@@ -60,7 +59,7 @@ final class DroppingDoor: Sendable {
         return door
     }
 
-    /// One that nobody has at the moment.
+    /// Returns an address with a port that is unused at present.
     private static func freePort(at ip: IPAddress) throws -> TransportAddress {
         let socket = try ProxySocket(.stream)
         try socket.bind(TransportAddress(ip: ip, port: 0))

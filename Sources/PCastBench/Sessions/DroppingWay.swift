@@ -3,20 +3,20 @@ import PCastIO
 import PCastMedia
 import PCastNetwork
 
-/// The sockets of a ``DroppingDoor``, on its thread.
+/// The sockets of a ``DroppingDoor``; they belong to its thread.
 struct DroppingWay: ~Copyable {
     private struct Connection {
         let client: ProxySocket
         let server: ProxySocket
         let end: Instant
-        /// What one side has sent and the other has not yet taken.
+        /// The bytes received from one side and not yet sent to the other.
         var up: [UInt8] = []
         var down: [UInt8] = []
         var isOver = false
     }
 
     private static let longestWait = TimeSpan.milliseconds(20)
-    /// What waits for a side that does not take it; more is not read.
+    /// The maximum number of unsent bytes; while there are more, nothing is read from the other side.
     private static let room = 1 << 16
 
     private let door: ProxySocket
@@ -26,7 +26,7 @@ struct DroppingWay: ~Copyable {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
     private(set) var dropped = 0
 
-    /// - Parameter door: one that listens.
+    /// Creates the state for a listening socket.
     init(_ door: ProxySocket, to server: TransportAddress, seed: UInt64) {
         self.door = door
         self.server = server
@@ -35,9 +35,8 @@ struct DroppingWay: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// Waits a moment, and does what is to be done.
-    ///
-    /// - Parameter meanLife: nil lets connections be.
+    /// Waits for at most `longestWait` and handles all sockets that are ready. Connections are kept open if `meanLife`
+    /// is nil.
     mutating func turn(meanLife: TimeSpan?) {
         var descriptors = [pollfd(fd: door.number, events: Int16(POLLIN), revents: 0)]
         for connection in connections {
@@ -55,7 +54,7 @@ struct DroppingWay: ~Copyable {
                 dropped += 1
             }
         }
-        // Closed by letting go of both sockets.
+        // Releasing the sockets closes them.
         connections.removeAll { $0.isOver }
         if descriptors[0].revents != 0 { acceptAll(meanLife: meanLife ?? .seconds(3_600), at: now) }
     }
@@ -87,7 +86,7 @@ struct DroppingWay: ~Copyable {
         Self.write(&connections[index].down, to: connections[index].client)
     }
 
-    /// - Returns: whether the other side has ended.
+    /// Receives available bytes. Returns whether the connection has ended.
     private static func read(
         _ socket: ProxySocket, into bytes: inout [UInt8], _ buffer: UnsafeMutableRawBufferPointer
     ) -> Bool {

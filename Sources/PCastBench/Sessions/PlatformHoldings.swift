@@ -1,13 +1,13 @@
 import Foundation
 import PCastWeb
 
-/// What a platform holds at a moment: of its clients, and of the machine.
+/// The resources that a platform uses: sessions, file descriptors and memory.
 struct PlatformHoldings: Sendable {
     let sessions: Double?
     let streams: Double?
     let viewers: Double?
     let descriptors: Double?
-    /// Resident, in bytes.
+    /// The resident set size in bytes.
     let memory: Double?
 
     static func look(at uri: String, process: Int32) async throws -> PlatformHoldings {

@@ -3,16 +3,16 @@ import PCastMedia
 import PCastNetwork
 import Synchronization
 
-/// One client that comes, watches and goes at random, by the SDK's callbacks, and notes what became of each.
+/// A client that starts, subscribes and stops at random with the callbacks of the SDK, and records their calls.
 final class RestlessSession: Sendable {
-    /// What all sessions share.
+    /// The values that all sessions share.
     struct Surroundings: Sendable {
         let uri: String
         let authenticationToken: String
         let viewingToken: String
         let ledger: CallbackLedger
         let tally: SessionTally
-        /// Between one thing that it does and the next, at most.
+        /// The maximum pause between two actions.
         let longestPause: Duration
     }
 
@@ -30,14 +30,14 @@ final class RestlessSession: Sendable {
         self.seed = seed
     }
 
-    /// Connects, watches and says goodbye once.
+    /// Starts, subscribes and stops once.
     func visit() async {
         let pcast = PCast(PCastOptions(uri: surroundings.uri))
         if await start(pcast) { await subscribe(pcast) }
         await stop(pcast)
     }
 
-    /// Does one thing after the other until the time is over.
+    /// Performs random actions until the given time.
     func run(until end: ContinuousClock.Instant) async {
         var chance = SeededGenerator(seed: seed)
         var pcast = PCast(PCastOptions(uri: surroundings.uri))
@@ -51,7 +51,7 @@ final class RestlessSession: Sendable {
             } else if choice == 0 {
                 await stop(pcast)
             } else if choice == 1 {
-                // Gone without a word: the SDK is let go of, with whatever it has.
+                // Abandoned without `stop`: the SDK object is released with all its resources.
                 state.withLock { $0 = State() }
                 pcast = PCast(PCastOptions(uri: surroundings.uri))
             } else if let stream, stream.endedInfo == nil {
@@ -107,7 +107,7 @@ final class RestlessSession: Sendable {
                     self?.state.withLock { $0.stream = stream }
                 }
                 tally.count(status == .ok ? .subscription : .refusedSubscription)
-                // A callback that came twice would be a fault of the SDK, which the ledger notes.
+                // A second call of the callback would be an error of the SDK; the ledger records it.
                 let isFirst = first.withLock { isFirst in
                     defer { isFirst = false }
                     return isFirst

@@ -4,7 +4,7 @@ import PCastIO
 import PCastJSON
 import PCastMedia
 
-/// A platform with its records in a directory, and a publisher of a few small pictures, each a process of its own.
+/// A platform that stores its data in a directory, and a publisher of small video frames, each in its own process.
 struct SessionStage: Sendable {
     let port: UInt16
     private let uri: String
@@ -15,10 +15,12 @@ struct SessionStage: Sendable {
     private let publisher: PCastProcess
 
     private static let application = "bench"
-    /// A platform gives memory back when many have gone, and once more half a minute later.
+    /// The time to wait for the platform to return memory; it does so after many clients have left and again half a
+    /// minute later.
     private static let ebb = Duration.seconds(40)
 
-    /// - Parameter absence: in seconds, until the platform ends a session whose client is away.
+    /// Starts a platform that ends the session of an absent client after `absence` seconds, and a publisher. Throws
+    /// `BenchFailure` if one of them does not start.
     static func start(absence: Int) async throws -> SessionStage {
         let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-bench-\(UUID())").path
@@ -69,7 +71,7 @@ struct SessionStage: Sendable {
         try await PlatformHoldings.look(at: uri, process: platform.processID)
     }
 
-    /// What the platform holds when nobody but the publisher is left, or a minute later.
+    /// Returns the resources in use when only the publisher is connected, or after at most a minute.
     func settled() async throws -> PlatformHoldings {
         let patience = ContinuousClock.now + .seconds(60)
         var last = try await holdings()
@@ -77,12 +79,13 @@ struct SessionStage: Sendable {
             try await Task.sleep(for: .milliseconds(250))
             last = try await holdings()
         }
-        // Connections that are closing have a moment to be closed.
+        // Time for closing connections to be released.
         try await Task.sleep(for: .seconds(5))
         return try await holdings()
     }
 
-    /// The same, when the memory of those who were there is given back, or has had its time to be.
+    /// Returns the same after memory has fallen to at most `limit` bytes more than `before`, or after the time allowed
+    /// for that.
     func settled(unlike before: PlatformHoldings, by limit: Double) async throws -> PlatformHoldings {
         var last = try await settled()
         let patience = ContinuousClock.now + Self.ebb

@@ -2,13 +2,13 @@ import PCast
 import PCastMedia
 import Synchronization
 
-/// What all sessions together have been through.
+/// Counters of events over all sessions.
 final class SessionTally: Sendable {
     enum What: Sendable {
         case subscription, refusedSubscription, refusedStart
-        /// A broken connection after which the session went on, and one after which it was another.
+        /// A lost connection after which the session was resumed, and one after which there was a new session.
         case resumption, loss
-        /// Online or offline was told twice in a row.
+        /// A repeated online or offline callback without the other in between.
         case disorder
     }
 
@@ -19,7 +19,7 @@ final class SessionTally: Sendable {
     subscript(_ what: What) -> Int { counts.withLock { $0[what] ?? 0 } }
 }
 
-/// What one start's callbacks tell of the connection.
+/// Evaluates the connection callbacks of one `start`.
 final class LinkWitness: Sendable {
     private struct State {
         var session: SessionID?

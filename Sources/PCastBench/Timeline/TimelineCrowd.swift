@@ -6,22 +6,22 @@ import PCastTimeline
 import PCastWeb
 import Synchronization
 
-/// Thousands of consumers of one game, on sockets of their own that one thread reads: light enough that what is measured is
+/// Thousands of consumers of one game's timeline on sockets that one thread reads, so that the load is mostly that of
 /// the platform.
 enum TimelineCrowd {
     struct Figures: Sendable {
-        /// Of each event at each consumer, in milliseconds.
+        /// The latencies of each event at each consumer, in milliseconds.
         var latencies: [Double]
-        /// How long it took until all were there, in milliseconds.
+        /// The time until all consumers were connected, in milliseconds.
         var joining: Double
-        /// Events that did not come to a consumer.
+        /// The number of events that did not arrive at a consumer.
         var missing: Int
     }
 
     private static let game = "BENCH/crowd"
-    /// Between two events.
+    /// The pause between two events.
     private static let pause = TimeSpan.milliseconds(700)
-    /// How long the last may take.
+    /// The timeout for the last event.
     private static let patience = TimeSpan.seconds(20 as Int64)
 
     static func measure(_ stage: TimelineStage, _ count: Int, rounds: Int) async throws -> Figures {
@@ -45,7 +45,7 @@ enum TimelineCrowd {
         }
         try? await readers.await(count * (1 + rounds), within: patience)
         let arrivals = readers.arrivals
-        // The first message is of what was there before.
+        // The first message contains the events from before the connection.
         let latencies = zip(sent, arrivals.dropFirst()).flatMap { sent, arrived in
             arrived.map { ($0 - sent).seconds * 1_000 }
         }
@@ -53,18 +53,18 @@ enum TimelineCrowd {
     }
 }
 
-/// Sockets that follow a timeline, read by one thread, which notes when each message came.
+/// Sockets that follow a timeline; one thread reads them and records the arrival of each message.
 final class TimelineReaders: Sendable {
     private struct Consumer {
         var descriptor: Int32
         var buffer: [UInt8] = []
         var hasUpgraded = false
-        /// Messages with changes.
+        /// The number of `changes` messages.
         var changes = 0
     }
 
     private struct State {
-        /// When the nth message with changes came to each.
+        /// For each index of a `changes` message, the times of its arrival at the consumers.
         var arrivals: [[Instant]] = []
         var total = 0
         var failed = 0
@@ -77,7 +77,7 @@ final class TimelineReaders: Sendable {
     private let port: UInt16
     private let path: String
 
-    /// Connections that are opened before the first of them have an answer.
+    /// The maximum number of connections in progress.
     private static let opening = 256
 
     init(_ count: Int, port: UInt16, path: String) throws {
@@ -88,7 +88,8 @@ final class TimelineReaders: Sendable {
 
     var arrivals: [[Instant]] { state.withLock { $0.arrivals } }
 
-    /// Waits until so many messages have come.
+    /// Waits until the given number of messages has arrived. Throws `BenchFailure` if connections fail or the time
+    /// passes.
     func `await`(_ total: Int, within limit: TimeSpan) async throws {
         let end = MonotonicClock.now() + limit
         while state.withLock({ $0.total }) < total {
@@ -158,10 +159,8 @@ final class TimelineReaders: Sendable {
         return descriptor
     }
 
-    /// What has come to one.
-    ///
-    /// - Parameter bytes: to read into.
-    /// - Returns: false when its connection is over.
+    /// Reads the available bytes of a consumer into `bytes` and handles complete frames. Returns false if the
+    /// connection has ended.
     private func take(_ consumer: inout Consumer, _ bytes: inout [UInt8]) -> Bool {
         let now = MonotonicClock.now()
         let read = recv(consumer.descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
@@ -184,7 +183,7 @@ final class TimelineReaders: Sendable {
                     state.total += 1
                 }
             case 0x9:
-                // A masked pong of nothing.
+                // A pong without payload, masked with a key of zero.
                 let pong: [UInt8] = [0x8A, 0x80, 0, 0, 0, 0]
                 send(consumer.descriptor, pong, pong.count, Int32(MSG_NOSIGNAL))
             case 0x8: return false
@@ -194,7 +193,7 @@ final class TimelineReaders: Sendable {
         return true
     }
 
-    /// The next whole frame of a server (RFC 6455, section 5.2).
+    /// Removes and returns the next complete WebSocket frame of a server (RFC 6455, section 5.2); nil if there is none.
     private static func frame(_ buffer: inout [UInt8]) -> (opcode: UInt8, payload: ArraySlice<UInt8>)? {
         guard buffer.count >= 2 else { return nil }
         var (length, start) = (Int(buffer[1] & 0x7F), 2)

@@ -6,11 +6,12 @@ import PCastPlayback
 import PCastTimeline
 import Synchronization
 
-/// A live game with viewers here and there in it, and a producer who is late, early, and wrong. The picture is the witness.
+/// A live game with viewers at different positions and a producer of events that are late, early and corrected. The
+/// frames shown verify when viewers are informed.
 struct TimelineProgramme {
     private static let league = "BENCH"
     private static let game = "programme"
-    /// What the programme has when it is joined, and what of it may be gone back to.
+    /// The length in seconds of the presentation when it is joined, to which viewers can seek back.
     static let head = 140
     private static let places = [
         TimelineViewer.Place(name: "at the edge", behind: 0...20, seeks: false),
@@ -26,12 +27,12 @@ struct TimelineProgramme {
     private let seconds: Int
     private let seed: UInt64
 
-    /// - Parameter film: of ``head``, and as much as is watched, and some seconds more.
+    /// Creates a measurement. The film must be longer than the sum of ``head`` and `seconds` by some seconds.
     init(_ stage: TimelineStage, film: StampedFilm, count: Int, seconds: Int, seed: UInt64) {
         (self.stage, self.film, self.count, self.seconds, self.seed) = (stage, film, count, seconds, seed)
     }
 
-    /// - Returns: of each viewer.
+    /// Returns the results of each viewer by name. Throws `BenchFailure` if a part does not start.
     func run() async throws -> [(name: String, figures: TimelineViewer.Figures)] {
         let origin = try await FilmOrigin.open(film, head: .seconds(Int64(Self.head)), window: film.segmentCount)
         let game = try TimelineGame(league: Self.league, game: Self.game)
@@ -61,7 +62,7 @@ struct TimelineProgramme {
         return all
     }
 
-    /// At once, and in their order.
+    /// Runs the closure for all viewers concurrently and returns the values in the viewers' order.
     private static func all<Value: Sendable>(
         _ viewers: [TimelineViewer], _ body: @escaping @Sendable (TimelineViewer) async throws -> Value
     ) async throws -> [Value] {
@@ -73,7 +74,7 @@ struct TimelineProgramme {
         }
     }
 
-    /// As the platform has it.
+    /// Returns the complete log of the platform.
     private func wholeLog(_ game: TimelineGame) async throws -> TimelineLog {
         let log = Mutex((log: TimelineLog(), goal: SequenceNumber?.none))
         struct Whole: Error {}
@@ -92,7 +93,7 @@ struct TimelineProgramme {
     }
 }
 
-/// Tells of events, of something else about them, and that some are not so; of some too late, and of some before they happen.
+/// Adds, changes and removes events, some of them late and some before they happen.
 private struct Feed: Sendable {
     private let stage: TimelineStage
     private let game: TimelineGame
@@ -104,7 +105,7 @@ private struct Feed: Sendable {
         (self.stage, self.game, chance) = (stage, game, SeededGenerator(seed: seed))
     }
 
-    /// What was told while that much of the programme was made.
+    /// Sends events that were recorded during the given length of the presentation.
     mutating func tellPast(_ count: Int, of seconds: Int, _ origin: FilmOrigin) async throws {
         for index in 0..<count {
             let place = TimeSpan(seconds: Double(seconds) * Double(index) / Double(count))
@@ -112,7 +113,7 @@ private struct Feed: Sendable {
         }
     }
 
-    /// Now, at even intervals.
+    /// Sends events at regular intervals from now on.
     mutating func tell(_ count: Int, within seconds: Int) async throws {
         let begun = MonotonicClock.now()
         for index in 0..<count {
@@ -139,7 +140,7 @@ private struct Feed: Sendable {
         ids.append("e\(last)")
         var event = GameEvent()
         event.type = GameEventKind.known[chance.next(below: GameEventKind.known.count)]
-        // Up to three seconds late, and up to three before it happens.
+        // From 3 s early to 3 s late.
         let offset = TimeSpan.milliseconds(Int64(chance.next(below: 6_000)) - 3_000)
         event.timestamp = Timestamp.text(moment + offset)
         try await stage.tell("POST", "\(game)/events/e\(last)\(when)", event.object)

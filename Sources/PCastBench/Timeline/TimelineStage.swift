@@ -5,7 +5,7 @@ import PCastMedia
 import PCastTimeline
 import PCastWeb
 
-/// A platform in a process of its own that keeps its timelines on disk, and its producer.
+/// A platform in its own process that stores its timelines on disk, and the interface of the producer.
 final class TimelineStage: Sendable {
     let uri: String
     private let process: PCastProcess
@@ -35,7 +35,7 @@ final class TimelineStage: Sendable {
 
     func stop() { process.stop() }
 
-    /// Tells something of a game.
+    /// Sends a request about a game as the producer. Throws `BenchFailure` if the platform refuses it.
     func tell(_ method: String, _ path: String, _ body: JSONObject?) async throws {
         let credentials = Base64.encode(Array(Self.application.utf8))
         let answer = try await HTTPRequests.send(

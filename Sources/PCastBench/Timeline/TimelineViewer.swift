@@ -5,27 +5,27 @@ import PCastPlayback
 import PCastTimeline
 import Synchronization
 
-/// One who watches a ``TimelineProgramme`` somewhere in it, and goes about there. What was told to him is compared with what was
-/// on his screen at that moment.
+/// A viewer of a ``TimelineProgramme`` who plays and seeks within a range of positions. Each event delivered to the
+/// viewer is compared with the frame shown at that time.
 final class TimelineViewer: Sendable {
     struct Place: Sendable {
         var name: String
-        /// How far behind the edge he is at least and at most, in seconds.
+        /// The range of the viewer's distance from the live edge, in seconds.
         var behind: ClosedRange<Double>
-        /// Whether he goes elsewhere now and then.
+        /// Whether the viewer seeks from time to time.
         var seeks: Bool
         var spoiler = false
     }
 
     struct Figures: Sendable {
-        /// Deliveries to the viewer.
+        /// Events delivered to the viewer.
         var told = 0
         var seeks = 0
-        /// Told before their picture.
+        /// Events delivered before their frame was shown.
         var early = 0
-        /// From the picture, or from when the event was recorded where that is later, to being told, in milliseconds.
+        /// The times from a frame to the delivery of its event, in milliseconds.
         var late: [Double] = []
-        /// How often, of those times when it was looked, the viewer knew something else than he should.
+        /// The number of comparisons in which the viewer's events differed from the expected ones.
         var wrongSets = 0
         var sets = 0
     }
@@ -49,11 +49,12 @@ final class TimelineViewer: Sendable {
         }
     }
 
-    /// What a playlist's date is rounded to, and a picture's time beside it.
+    /// The rounding of dates in a playlist and of frame times.
     private static let rounding = TimeSpan.milliseconds(2)
-    /// A picture stands for so long.
+    /// The duration of a frame.
     private static let pictureLength = StampedFilm.position(of: 1)
-    /// What is nearer to the end of the window moves out of it, what is nearer to the edge is not made yet.
+    /// The distance in seconds from both ends of the seekable range, because parts leave it at the start and are not
+    /// yet available at the end.
     private static let margin = 4.0
 
     let place: Place
@@ -77,9 +78,8 @@ final class TimelineViewer: Sendable {
         try await timeline.subscribeEvents()
     }
 
-    /// Somewhere in his part of the window.
-    ///
-    /// - Parameter share: from its far end.
+    /// Seeks within the viewer's range. `share` is the relative position, where 0 is the end farthest from the live
+    /// edge. Returns whether the seek succeeded.
     @discardableResult
     private func go(by share: Double) async throws -> Bool {
         guard let range = playback.player.playhead?.seekableRange else { return false }
@@ -90,9 +90,8 @@ final class TimelineViewer: Sendable {
         return (try? await playback.player.seek(to: range.upperBound - TimeSpan(seconds: behind))) != nil
     }
 
-    /// Watches for so long; who seeks does so now and then.
-    ///
-    /// - Returns: how often he went elsewhere.
+    /// Watches for the given number of seconds and seeks from time to time if the viewer does. Returns the number of
+    /// seeks.
     func watch(_ seconds: Int) async throws -> Int {
         guard place.seeks else {
             try await Task.sleep(for: .seconds(seconds))
@@ -108,10 +107,8 @@ final class TimelineViewer: Sendable {
         return seeks
     }
 
-    /// Pauses here and there, and compares what the viewer knows with what anybody would work out who begins there; then judges
-    /// all that was told to him.
-    ///
-    /// - Parameter log: as the platform has it.
+    /// Pauses at several positions and compares the viewer's events with those that a new viewer would get there, then
+    /// evaluates all deliveries. `log` is the platform's complete log. Throws `BenchFailure` if no frame was shown.
     func judge(by log: TimelineLog, seeks: Int) async throws -> Figures {
         var figures = Figures()
         figures.seeks = seeks
@@ -131,7 +128,7 @@ final class TimelineViewer: Sendable {
         let known = Set(timeline.shownEvents)
         if place.spoiler { return known == Set(log.events) }
         guard let sight = playback.witness.sights.last else { throw BenchFailure("no picture was shown") }
-        // The player's word for where it stands has to be borne out by the picture there.
+        // The player's reported position must agree with the frame shown.
         guard let moment = playback.player.playhead?.timecode else { return false }
         let into = moment - origin.wallTime(of: StampedFilm.position(of: sight.counter))
         guard into >= .zero - Self.rounding, into < Self.pictureLength + Self.rounding else { return false }
@@ -148,7 +145,7 @@ final class TimelineViewer: Sendable {
             guard delivery.reason == nil, let revision = log[delivery.number] else { return nil }
             return now + (revision.recordedAt - wallTime)
         }
-        /// Whether a picture is not the one that follows the one before it.
+        /// Whether a frame does not directly follow its predecessor, as after a seek.
         func isLanding(_ index: Int) -> Bool {
             index == 0 || !(1...5).contains(sights[index].counter - sights[index - 1].counter)
         }
@@ -158,11 +155,11 @@ final class TimelineViewer: Sendable {
                 figures.early += 1
                 continue
             }
-            // Going back, what is told is that the gate has not been reached any more.
+            // After a seek backwards, the viewer is informed that an event has not happened yet.
             let isBack = each.delivery.reason == .seek
             func hasCome(_ index: Int) -> Bool {
                 let moment = origin.wallTime(of: StampedFilm.position(of: sights[index].counter))
-                // A seek goes to a moment, and the picture that is seen there may have been there for a while.
+                // A seek may land at any time within the duration of a frame.
                 let length = isLanding(index) ? Self.pictureLength : .zero
                 return isBack || moment + length + Self.rounding >= each.delivery.gate
             }
@@ -170,7 +167,7 @@ final class TimelineViewer: Sendable {
                 figures.early += 1
                 continue
             }
-            // Since its picture, or the seek.
+            // Since the frame of the event, or since the seek.
             while index > 0, !isLanding(index), hasCome(index - 1) { index -= 1 }
             let known = max(sights[index].moment, recorded(each.delivery) ?? sights[index].moment)
             figures.late.append(max((each.moment - known).seconds, 0) * 1_000)

@@ -1,14 +1,15 @@
 import PCast
 import PCastIO
 
-/// Watching by the SDK, in this process.
+/// A viewer in this process by the SDK.
 struct Viewing: Sendable {
     let uri: String
     let streamID: StreamID
     let authenticationToken: String
     let viewingToken: String
 
-    /// - Parameter uri: another way to the platform than its own.
+    /// Creates a viewer of a live stream. `uri` replaces the platform's URI, for example by that of a proxy. Throws an
+    /// error if a token cannot be created.
     init(_ live: LiveStream, uri: String? = nil) throws {
         self.uri = uri ?? live.uri
         streamID = live.streamID
@@ -16,7 +17,7 @@ struct Viewing: Sendable {
         viewingToken = try live.viewingToken()
     }
 
-    /// Watches for some time, and answers what was measured.
+    /// Watches for the given time and returns the statistics.
     func watch(for duration: Duration, lipSync: Bool) async throws -> ViewerStatistics {
         let pcast = PCast(PCastOptions(uri: uri))
         _ = try await pcast.start(authenticationToken: authenticationToken)
@@ -31,11 +32,10 @@ struct Viewing: Sendable {
         return summary
     }
 
-    /// Subscribes again and again beside another viewer, who keeps the stream going, so that key frames are of any age when
-    /// a viewer joins.
-    ///
-    /// - Parameter pause: the time before a join.
-    /// - Returns: for each join, the time from calling subscribe to the first frame, and what was measured of the start-up phase.
+    /// Subscribes `count` times while another viewer keeps the stream active, so that the age of the last key frame
+    /// varies. `pause` returns the time before each subscription. Returns for each one the time from the call of
+    /// `subscribe` to the first frame, and the statistics of the startup. Throws `BenchFailure` if no frame is shown in
+    /// time.
     func joins(
         _ count: Int, pause: () -> TimeSpan
     ) async throws -> [(firstFrame: TimeSpan, summary: ViewerStatistics)] {
@@ -60,11 +60,11 @@ struct Viewing: Sendable {
         return joins
     }
 
-    /// Enough for the median lag after the start-up phase.
+    /// A time long enough for the median latency after the startup.
     private static let startUpTime = Duration.seconds(2)
 
-    /// How long it takes from calling subscribe to the first picture on the screen, with a session that begins in the
-    /// same flight.
+    /// Returns the time from the call of `subscribe` to the first frame shown, where the session is started
+    /// concurrently. Throws `BenchFailure` if no frame is shown.
     func joinAfresh() async throws -> TimeSpan {
         let pcast = PCast(PCastOptions(uri: uri))
         let beginning = MonotonicClock.now()
@@ -80,7 +80,7 @@ struct Viewing: Sendable {
         }
     }
 
-    /// The same with a session that is there already.
+    /// Returns the same time with an existing session.
     func join(_ pcast: PCast) async throws -> TimeSpan { try await join(pcast, since: MonotonicClock.now()) }
 
     private func join(_ pcast: PCast, since beginning: Instant) async throws -> TimeSpan {

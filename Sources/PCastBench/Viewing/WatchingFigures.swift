@@ -1,11 +1,11 @@
 import PCast
 import PCastJSON
 
-/// What one viewer saw, of its whole time; milliseconds and counts.
+/// The statistics of one viewer for its whole session; times are in milliseconds.
 struct WatchingFigures: Sendable {
     let latencyP50: Double?
     let latencyP99: Double?
-    /// From the first frame to the live edge, and the percentiles without what was shown before it.
+    /// The time from the first frame to the live edge, and the percentiles of the latency after that.
     let timeToLiveEdge: Double?
     let steadyLatencyP50: Double?
     let steadyLatencyP99: Double?
@@ -26,7 +26,7 @@ struct WatchingFigures: Sendable {
         freezeCount = Double(statistics.freezeCount)
     }
 
-    /// Of the event `summary` of `pcast subscribe`.
+    /// Creates the statistics from the `summary` event of `pcast subscribe`.
     init(_ summary: JSONObject) {
         func number(_ name: String) -> Double? { summary[name]?.number }
         latencyP50 = number("latencyP50")

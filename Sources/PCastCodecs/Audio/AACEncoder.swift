@@ -1,25 +1,27 @@
 import CFFmpeg
 public import PCastMedia
 
-/// AAC-LC by libavcodec, 48 kHz in two channels, for what takes no Opus: RTMP, and most of what reads MPEG-TS.
+/// An AAC-LC encoder (libavcodec), 48 kHz stereo, for outputs that do not carry Opus: RTMP, and most receivers of
+/// MPEG-TS.
 ///
-/// Used by one thread at a time. Sound may come in pieces of any length.
+/// It accepts audio in pieces of any length. Only one thread may use it at a time.
 public final class AACEncoder {
     private let context: AVCodecContextHolder
     private let frame = AVFrameHolder()
     private let packet = AVPacketHolder()
     private var waiting: [Int16] = []
-    /// Samples that went in, since the beginning.
+    /// The number of samples per channel that were encoded since the start.
     private var count: Int64 = 0
 
     private static let channels = 2
 
-    /// What an encoder knows of the sound before the first packet: AudioSpecificConfig (ISO 14496-3).
+    /// The AudioSpecificConfig (ISO/IEC 14496-3) that containers store before the first packet.
     public var configuration: [UInt8] {
         let codec = context.pointer.pointee
         return Array(UnsafeRawBufferPointer(start: codec.extradata, count: Int(max(0, codec.extradata_size))))
     }
 
+    /// Opens the encoder. Throws `CodecError` if FFmpeg has no AAC encoder or cannot open it.
     public init(bitrate: Bitrate = .kilobits(128)) throws(CodecError) {
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_AAC) else { throw .missing("an encoder of AAC") }
         context = AVCodecContextHolder(codec)
@@ -27,17 +29,17 @@ public final class AACEncoder {
         context.pointer.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
         context.pointer.pointee.bit_rate = Int64(bitrate.bitsPerSecond)
         context.pointer.pointee.time_base = AVRational(num: 1, den: Int32(AudioFrame.sampleRate))
-        // Its configuration apart, as containers want it.
+        // Stores the AudioSpecificConfig in `extradata` and not in the packets, because containers require that.
         context.pointer.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
         av_channel_layout_default(&context.pointer.pointee.ch_layout, Int32(Self.channels))
         try context.open(codec)
     }
 
-    /// Samples of one packet.
+    /// The number of samples per channel in one packet.
     private var size: Int { Int(context.pointer.pointee.frame_size) }
 
-    /// Takes in sound in two channels; gives the packets that became full with it, each with its first sample's number
-    /// since the beginning, which may be negative at first.
+    /// Encodes stereo audio and returns the packets that it completes. Each packet has the number of its first sample
+    /// since the start, which may be negative for the first packets (encoder delay). Throws `CodecError.failed`.
     public func encode(_ sound: AudioFrame) throws(CodecError) -> [(bytes: [UInt8], sample: Int64)] {
         waiting += sound.samples
         var packets: [(bytes: [UInt8], sample: Int64)] = []

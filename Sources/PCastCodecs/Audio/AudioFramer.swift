@@ -1,22 +1,24 @@
 public import PCastMedia
 
-/// Cuts sound into packets of 20 ms, and brings it to the asked number of channels.
+/// Divides audio into packets of 20 ms and converts it to the required number of channels.
 public struct AudioFramer {
-    /// Samples a channel in a packet.
+    /// The number of samples per channel in a packet.
     public static let packetSamples = 960
 
     private let channels: Int
     private var samples: [Int16] = []
-    /// Of the first sample that waits.
+    /// The timestamp of the first buffered sample; nil before the first one.
     private var timestamp: MediaTime?
     private var captureTime: WallTime?
 
-    /// Sound that does not follow on what waits, by more than this, begins a new packet.
+    /// The largest deviation from the expected timestamp, in samples (5 ms). A larger one discards the buffered samples
+    /// and starts a new packet.
     private static let tolerance: Int64 = 48 * 5
 
+    /// Creates a framer for 1 or 2 channels.
     public init(channels: Int) { self.channels = channels }
 
-    /// The packets that became full.
+    /// Adds audio at 48 kHz and returns the packets that it completes.
     public mutating func append(_ frame: AudioFrame) -> [AudioFrame] {
         let waiting = Int64(samples.count / channels)
         if let timestamp, abs(timestamp.ticks + waiting - frame.timestamp.ticks) > Self.tolerance { samples = [] }

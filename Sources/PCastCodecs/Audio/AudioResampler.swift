@@ -1,7 +1,7 @@
 import CFFmpeg
 import PCastMedia
 
-/// Brings libav's sound, of whatever format, rate and layout, to 16 bits at 48 kHz in one or two channels.
+/// Converts decoded audio of any sample format, rate and channel layout to 16 bits at 48 kHz in one or two channels.
 final class AudioResampler {
     private var context: OpaquePointer?
     private let channels: Int
@@ -53,7 +53,7 @@ final class AudioResampler {
         let result = swr_alloc_set_opts2(
             &context, &target, AV_SAMPLE_FMT_S16, Int32(AudioFrame.sampleRate), &source,
             AVSampleFormat(format), rate, 0, nil)
-        // libswresample spreads one channel over two with three decibels less in each.
+        // By default, libswresample reduces each channel by 3 dB when it converts mono to stereo.
         if result >= 0, sourceChannels == 1, channels == 2 { swr_set_matrix(context, [1, 1], 1) }
         guard result >= 0, swr_init(context) >= 0 else {
             throw .unsupported("sound of \(rate) Hz in \(sourceChannels) channels cannot be converted")

@@ -1,65 +1,69 @@
 import Glibc
 
-/// Reads a line of samples at any place between them and at any pace, which may change from read to read: what brings sound
-/// from one clock to another.
+/// A resampler that reads at fractional positions and at a step that may change with each read. It converts audio from
+/// one clock to another.
 ///
-/// Each sample that is read is a sum of 64 of the line's, weighted by a windowed sinc, so that nothing up to 20 kHz of
-/// 48 kHz is changed by more than a tenth of a decibel and what would fold is 80 dB down. (libswresample, which the decoders
-/// use, keeps its place in the line to itself, and changes its pace in steps.)
+/// Each output sample is a sum of 64 input samples, weighted by a windowed sinc. At 48 kHz, the response up to 20 kHz
+/// is flat within 0.1 dB, and aliases are 80 dB down. libswresample, which the decoders use, hides its position and
+/// changes its rate in steps.
 public struct FractionalResampler {
-    /// Samples of the line that one read reaches to either side of its place, at a step of one or less.
+    /// The number of input samples on either side of the position that one read uses, for a step of at most one.
     private static let reach = 32
 
-    /// Places between two samples for which the weights are kept; between these they are interpolated.
+    /// The number of fractional positions with precomputed weights. Positions between them are interpolated.
     private static let phases = 512
 
-    /// Of the window (Kaiser): 80 dB of attenuation.
+    /// The shape parameter of the Kaiser window, for 80 dB of attenuation.
     private static let shape = 8.0
 
-    /// Where the line is cut off, of half its rate: the transition ends at half the rate.
+    /// The cutoff frequency as a fraction of half the sample rate. The transition band ends at half the rate.
     private static let cutoff = 22.0 / 24
 
+    /// The number of interleaved channels.
     public let channels: Int
 
-    /// Samples that one read reaches to either side of its place.
+    /// The number of input samples on either side of the position that one read uses.
     public let reach: Int
 
-    /// The weights of each phase, the last of which is the first, one sample on: `phases + 1` times `2 * reach`.
+    /// The filter weights: `phases + 1` rows of `2 * reach`. The last row is the first one, shifted by one sample.
     private let weights: [Float]
 
-    /// The line, a channel each: the sample at `start` first.
+    /// The buffered input of each channel. The first element is the sample at `start`.
     private var lines: [[Float]]
 
-    /// Where the line that is kept begins.
+    /// The position of the first buffered sample.
     private var start: Int64
 
+    /// Creates a resampler.
+    ///
     /// - Parameters:
-    ///   - channels: that are interleaved in what is appended and read; positive.
-    ///   - step: the line's samples for one that is read, about; above one the line is filtered so that nothing folds.
+    ///   - channels: The number of interleaved channels; at least 1.
+    ///   - step: The approximate number of input samples per output sample, greater than 0 and at most 16. Above 1, the
+    ///     input is filtered against aliasing.
     public init(channels: Int, step: Double) {
         precondition(channels > 0 && step > 0 && step <= 16)
         self.channels = channels
         let scale = max(1, step)
         reach = Int((Double(Self.reach) * scale).rounded(.up))
         weights = Self.weights(reach: reach, cutoff: Self.cutoff / scale)
-        // What is before the first sample is silence, so that reading may begin there.
+        // Silence precedes the first sample, so that reading may start at position 0.
         start = -Int64(reach)
         lines = Array(repeating: Array(repeating: 0, count: reach), count: channels)
     }
 
-    /// Where the next sample that is appended stands; the first is at 0.
+    /// The position of the next sample that is appended. The first sample has position 0.
     public var end: Int64 { start + Int64(lines[0].count) }
 
-    /// The last place that can be read.
+    /// The last position that can be read.
     public var lastPlace: Double { Double(end - Int64(reach) - 1) }
 
-    /// Begins a new line, whose first sample is at 0 again.
+    /// Discards the input. The next sample has position 0 again.
     public mutating func restart() {
         start = -Int64(reach)
         for channel in 0..<channels { lines[channel] = Array(repeating: 0, count: reach) }
     }
 
-    /// Appends samples to the line, channels interleaved.
+    /// Appends interleaved samples.
     public mutating func append(_ samples: UnsafeBufferPointer<Float>) {
         precondition(samples.count.isMultiple(of: channels))
         for channel in 0..<channels {
@@ -69,8 +73,8 @@ public struct FractionalResampler {
         }
     }
 
-    /// Reads samples, the first at `place` and each of the others `step` further, channels interleaved. The places must lie
-    /// between what was forgotten and `lastPlace`.
+    /// Reads interleaved samples, the first at `place` and each next one `step` further. All positions must be at most
+    /// `lastPlace` and must not be discarded by `forget(before:)`.
     public func read(from place: Double, step: Double, into target: UnsafeMutableBufferPointer<Float>) {
         precondition(target.count.isMultiple(of: channels))
         let count = target.count / channels
@@ -88,7 +92,7 @@ public struct FractionalResampler {
         }
     }
 
-    /// Forgets what no read at `place` or later reaches.
+    /// Discards the input that no read at `place` or later uses.
     public mutating func forget(before place: Double) {
         let needed = min(Int64(place.rounded(.down)) - Int64(reach), end)
         guard needed > start else { return }
@@ -134,7 +138,7 @@ public struct FractionalResampler {
                 let distance = Double(tap) - fraction
                 return cutoff * sinc(cutoff * distance) * window(distance / Double(reach))
             }
-            // A steady level stays as it is.
+            // Normalizes the sum of the weights to one, so that a constant level does not change.
             let sum = row.reduce(0, +)
             all += row.map { Float($0 / sum) }
         }
@@ -147,7 +151,7 @@ public struct FractionalResampler {
         abs(x) >= 1 ? 0 : bessel(shape * (1 - x * x).squareRoot()) / bessel(shape)
     }
 
-    /// The modified Bessel function of the first kind and order zero, by its series.
+    /// Returns the modified Bessel function of the first kind and order zero, computed from its power series.
     private static func bessel(_ x: Double) -> Double {
         var (sum, term, index) = (1.0, 1.0, 1.0)
         while term > sum * 1e-12 {

@@ -1,20 +1,24 @@
 import COpus
 public import PCastMedia
 
-/// Opus by libopus, which is spoken to directly, for libavcodec's wrapper neither conceals nor corrects (COD1).
+/// An Opus decoder. It calls libopus directly, because libavcodec's wrapper offers neither concealment nor error
+/// correction.
 ///
-/// Used by one thread at a time.
+/// Only one thread may use it at a time.
 public final class OpusDecoder {
     private let decoder: OpaquePointer
     private let channels: Int
 
-    /// 120 ms, the longest packet there is (RFC 6716, section 2.1.4).
+    /// The number of samples per channel in 120 ms, the longest packet (RFC 6716, section 2.1.4).
     private static let maximumSamples = 5760
 
-    /// Concealment works in steps of 20 ms.
+    /// The number of samples per channel in one step of concealment (20 ms).
     private static let step = 960
 
-    /// - Parameter channels: 1 or 2, whatever the packets have.
+    /// Opens the decoder.
+    ///
+    /// - Parameter channels: The number of output channels, 1 or 2. It does not depend on the packets.
+    /// - Throws: `CodecError.unsupported` for another number.
     public init(channels: Int) throws(CodecError) {
         var error: Int32 = 0
         guard let decoder = opus_decoder_create(Int32(AudioFrame.sampleRate), Int32(channels), &error),
@@ -26,7 +30,7 @@ public final class OpusDecoder {
 
     deinit { opus_decoder_destroy(decoder) }
 
-    /// - Throws: `CodecError.damaged`.
+    /// Decodes one packet. Throws `CodecError.damaged` if the packet is empty or invalid.
     public func decode(_ frame: EncodedFrame) throws(CodecError) -> AudioFrame {
         guard !frame.bytes.isEmpty else { throw .damaged("an empty packet of sound") }
         let samples = try run(frame.bytes, samples: Self.maximumSamples, isCorrection: false)
@@ -34,8 +38,9 @@ public final class OpusDecoder {
             samples: samples, channels: channels, captureTime: frame.captureTime, timestamp: frame.timestamp)
     }
 
-    /// Makes up for lost sound of the given length that ended where `next` begins: the last 20 ms from the correction
-    /// that `next` may carry, what is before it by concealment. At most the last second is made up.
+    /// Conceals lost audio of the given duration before `next`. The last 20 ms come from the error correction in
+    /// `next`, if it contains any; the rest is extrapolated. At most the last second is concealed. Throws
+    /// `CodecError.damaged`.
     public func conceal(_ span: TimeSpan, before next: EncodedFrame) throws(CodecError) -> [AudioFrame] {
         let total = Int(ClockRate.opus.ticks(in: min(span, .seconds(1))))
         var steps = max(0, (total + Self.step / 2) / Self.step)
@@ -53,7 +58,7 @@ public final class OpusDecoder {
         return frames
     }
 
-    /// An empty packet stands for a lost one.
+    /// Decodes a packet, or conceals a lost one if `bytes` is empty.
     private func run(_ bytes: [UInt8], samples: Int, isCorrection: Bool) throws(CodecError) -> [Int16] {
         var count: Int32 = 0
         let decoded = [Int16](unsafeUninitializedCapacity: samples * channels) { buffer, initialized in

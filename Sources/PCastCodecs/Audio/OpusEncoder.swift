@@ -1,18 +1,23 @@
 import COpus
 public import PCastMedia
 
-/// Opus by libopus, 48 kHz, packets of 20 ms, with forward error correction for the loss that it is told of.
+/// An Opus encoder (libopus): 48 kHz, packets of 20 ms, with forward error correction for the expected packet loss.
 ///
-/// Used by one thread at a time. Sound may come in pieces of any length.
+/// It accepts audio in pieces of any length. Only one thread may use it at a time.
 public final class OpusEncoder {
     private let encoder: OpaquePointer
     private let channels: Int
     private var framer: AudioFramer
 
-    /// The largest packet, in bytes: what one datagram carries beside its headers (RTP9).
+    /// The largest packet, in bytes. It fits into one datagram of 1,200 bytes with its RTP and SRTP overhead.
     private static let maximumPacketSize = 1100
 
-    /// - Parameter channels: 1 or 2.
+    /// Opens the encoder.
+    ///
+    /// - Parameters:
+    ///   - channels: The number of channels, 1 or 2.
+    ///   - bitrate: The target bitrate.
+    /// - Throws: `CodecError.unsupported` if libopus refuses the settings.
     public init(channels: Int, bitrate: Bitrate) throws(CodecError) {
         var error: Int32 = 0
         guard
@@ -31,17 +36,18 @@ public final class OpusEncoder {
 
     deinit { opus_encoder_destroy(encoder) }
 
-    /// Changes the rate while it runs.
+    /// Sets the target bitrate, also between packets.
     public func setBitrate(_ bitrate: Bitrate) {
         _ = copus_encoder_set(encoder, OPUS_SET_BITRATE_REQUEST, Int32(clamping: bitrate.bitsPerSecond))
     }
 
-    /// How much loss the error correction shall stand, in per cent; 0 leaves it out.
+    /// Sets the packet loss that the forward error correction protects against, in percent. Values are clamped to
+    /// 0...100; 0 disables the correction.
     public func setExpectedLoss(percent: Int) {
         _ = copus_encoder_set(encoder, OPUS_SET_PACKET_LOSS_PERC_REQUEST, Int32(min(max(percent, 0), 100)))
     }
 
-    /// Takes in sound, and gives the packets that became full with it.
+    /// Encodes audio and returns the packets that it completes. Throws `CodecError.failed`.
     public func encode(_ frame: AudioFrame) throws(CodecError) -> [EncodedFrame] {
         var packets: [EncodedFrame] = []
         for piece in framer.append(frame) { packets.append(try encodePacket(piece)) }

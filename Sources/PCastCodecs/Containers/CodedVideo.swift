@@ -1,16 +1,18 @@
 import CFFmpeg
 import PCastMedia
 
-/// A file's H.264 as it is coded: packets become access units in Annex B that can be sent.
+/// Converts packets of H.264 from a container to access units in Annex B, which can be sent without re-encoding.
 struct CodedVideo {
     private var configuration: AVCDecoderConfiguration?
     private var passThrough: H264PassThrough
-    /// Of the last packet that had a time.
+    /// The time of the last packet that had one, in microseconds.
     private var lastMoment: Int64 = 0
 
+    /// The number of frames that were held back (see ``H264PassThrough``).
     var droppedCount: Int { passThrough.droppedCount }
 
-    /// - Throws: what is known at the beginning to stand against it.
+    /// Prepares the conversion. Throws the obstacle if the header of the track already shows that its frames cannot be
+    /// sent.
     init(_ track: MediaTrack) throws(PassThroughObstacle) {
         let parameters = track.parameters.pointee
         guard parameters.codec_id == AV_CODEC_ID_H264 else {
@@ -28,7 +30,8 @@ struct CodedVideo {
             color: VideoColor(track.parameters, track.codedDimensions))
     }
 
-    /// As the file's header or libavformat's first look at the pictures says; nil when unknown or not H.264.
+    /// Returns the H.264 profile from the header of the container or from libavformat's probing. Returns nil if it is
+    /// unknown or the codec is another one.
     static func profile(_ track: MediaTrack) -> H264Profile? {
         let parameters = track.parameters.pointee
         guard parameters.codec_id == AV_CODEC_ID_H264, parameters.profile > 0 else { return nil }
@@ -37,9 +40,9 @@ struct CodedVideo {
             number: UInt8(truncatingIfNeeded: parameters.profile), constraints: isConstrained ? 0x40 : 0)
     }
 
-    /// - Parameter moment: microseconds since the beginning; nil when the packet does not say.
-    /// - Returns: nil for what is held back.
-    /// - Throws: what stands against it; this packet is to be decoded then.
+    /// Converts a packet. Returns nil if the frame is held back. Throws the obstacle if the frame cannot be sent; the
+    /// caller decodes this packet instead. The moment is in microseconds since the start, nil if the packet has no
+    /// timestamp.
     mutating func take(
         _ packet: UnsafeMutablePointer<AVPacket>, moment: Int64?
     ) throws(PassThroughObstacle) -> EncodedFrame? {
@@ -53,7 +56,7 @@ struct CodedVideo {
             accessUnit ?? [], isDamaged: isDamaged, timestamp: timestamp, captureTime: nil)
     }
 
-    /// A publisher of RTMP that changes its encoder sends a new one on the way.
+    /// Adopts a new header within the stream. An RTMP publisher sends one when it changes its encoder.
     private mutating func takeNewHeader(_ packet: UnsafeMutablePointer<AVPacket>) {
         var count = 0
         guard let header = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count) else { return }

@@ -1,23 +1,25 @@
 import CFFmpeg
 import Synchronization
 
-/// What libavformat may open in a process that opens what strangers name: each file and address, and all that those name
-/// in turn.
+/// The files and addresses that libavformat may open in a process that opens untrusted addresses. It applies to the
+/// address itself and to everything that the media refer to.
 ///
-/// For the whole process, as libraries below open things that nobody sees; set before the first is opened.
+/// It applies to the whole process, because libraries open further connections internally. Set it before anything is
+/// opened.
 public struct MediaAccess: Hashable, Sendable {
-    /// Schemes of what may be opened by name: the address itself, and what it names.
+    /// The schemes of addresses that may be opened by name or by reference.
     public var schemes: [String]
-    /// libavformat's names of protocols; all others are refused wherever they are named. Those below a scheme are among
-    /// them, such as `tcp`, which nobody may name.
+    /// libavformat's names of the allowed protocols; all others are refused. The list includes the protocols below a
+    /// scheme, such as `tcp`, which may not be named directly.
     public var protocols: [String]
-    /// libavformat's names of formats, of which one is guessed by the content.
+    /// libavformat's names of the allowed formats. The format is detected from the content.
     public var formats: [String]
-    /// Options of protocols and formats.
+    /// libavformat's options for protocols and formats.
     public var options: [String: String]
-    /// How long the opening may take: a listener waits for somebody.
+    /// The timeout for opening. It is separate because a listener waits for a peer.
     public var openingPatience: Duration
 
+    /// Creates a restriction, which ``restrict(to:)`` puts into force.
     public init(
         schemes: [String], protocols: [String], formats: [String], options: [String: String] = [:],
         openingPatience: Duration = .seconds(10)
@@ -29,7 +31,8 @@ public struct MediaAccess: Hashable, Sendable {
         self.openingPatience = openingPatience
     }
 
-    /// Whether an address may be named, or what it says is enciphered (`crypto+http://…` of playlists).
+    /// Returns whether an address may be opened. An encrypted playlist item (`crypto+http://…`) is judged by the
+    /// address inside.
     func opens(_ uri: String) -> Bool {
         var rest = uri[...]
         for prefix in ["crypto+", "crypto:"] where rest.hasPrefix(prefix) { rest = rest.dropFirst(prefix.count) }
@@ -39,20 +42,20 @@ public struct MediaAccess: Hashable, Sendable {
 
     private static let shared = Mutex<MediaAccess?>(nil)
 
-    /// From now on nothing else is opened in this process.
+    /// Restricts the process: from now on nothing else is opened.
     public static func restrict(to access: MediaAccess) { shared.withLock { $0 = access } }
 
-    /// Nil where everything may be opened.
+    /// The restriction in force; nil if everything may be opened.
     static var current: MediaAccess? { shared.withLock { $0 } }
 
-    /// Has everything that a context opens by name go through `opens`.
+    /// Makes a context check everything that it opens by name with `opens`.
     static func hold(_ context: UnsafeMutablePointer<AVFormatContext>?) {
         guard current != nil else { return }
         context?.pointee.io_open = { context, place, uri, flags, options in
             guard let context, let uri, let access = MediaAccess.current, access.opens(String(cString: uri)) else {
                 return cffmpeg_error_invalid_data()
             }
-            // A list of its own where nobody brings one; what it held was freed or is the caller's.
+            // Creates a dictionary if the caller passes none, because FFmpeg replaces its content.
             var own: OpaquePointer?
             defer { av_dict_free(&own) }
             return withUnsafeMutablePointer(to: &own) { own in
@@ -63,7 +66,7 @@ public struct MediaAccess: Hashable, Sendable {
         }
     }
 
-    /// As libavformat takes it; the caller frees it with `av_dict_free`.
+    /// Returns the restriction as libavformat's options; nil if there is none. The caller frees it with `av_dict_free`.
     static func dictionary() -> OpaquePointer? {
         var dictionary: OpaquePointer?
         guard let access = current else { return nil }

@@ -1,13 +1,13 @@
 import CFFmpeg
 
-/// Bytes of a container that come in order, and may have to be waited for.
+/// A sequential source of a container's bytes. Reading may block.
 public protocol MediaBytes: AnyObject, Sendable {
-    /// Writes what comes next, some of it at least, and answers how much; 0 at the end, nil where nothing will come any
-    /// more although there should.
+    /// Reads at least one byte into the buffer and returns the number of bytes. Returns 0 at the end, and nil if the
+    /// source failed before the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 }
 
-/// Lets libavformat read `MediaBytes`.
+/// An `AVIOContext` that reads from `MediaBytes`.
 final class MediaBytesContext {
     let pointer: UnsafeMutablePointer<AVIOContext>
 

@@ -1,7 +1,7 @@
 import CFFmpeg
 import PCastMedia
 
-/// A file, an address or bytes that libavformat reads packets from; opened again, it begins again.
+/// A file, an address or a byte source from which libavformat reads packets.
 final class MediaInput {
     let name: String
     private let deadline: ReadingDeadline
@@ -9,18 +9,22 @@ final class MediaInput {
     private let bytes: MediaBytesContext?
     private let isSRT: Bool
     private let isWeb: Bool
-    /// A peer of SRT has closed the connection, and did not just vanish.
+    /// Whether an SRT peer closed the connection explicitly, as opposed to a lost connection.
     private var hasSaidGoodbye = false
     let packet = AVPacketHolder()
-    /// In microseconds of the container's clock.
+    /// The start time, in microseconds on the container's clock.
     let origin: Int64
 
-    /// nil when it has no end, or does not say.
+    /// The duration; nil if it is infinite or unknown.
     let duration: TimeSpan?
 
+    /// Opens a path or an address and reads enough to find the tracks.
+    ///
     /// - Parameters:
-    ///   - deadline: when waiting ends, from any thread.
-    ///   - formats: libavformat's names of those that it may be; any where there are none.
+    ///   - uri: The path or the address.
+    ///   - deadline: The timeout of each blocking call. It can be ended from any thread.
+    ///   - formats: libavformat's names of the allowed formats; empty for any.
+    /// - Throws: `MediaInputFailure` if it cannot be opened or has no recognizable content.
     init(uri: String, deadline: ReadingDeadline, formats: [String] = []) throws(MediaInputFailure) {
         name = MediaName.withoutSecrets(uri)
         self.deadline = deadline
@@ -34,12 +38,12 @@ final class MediaInput {
         if !formats.isEmpty {
             av_dict_set(&options, "format_whitelist", formats.joined(separator: ","), 0)
         }
-        // Cameras behind routers, and those that have no other way, are heard at once.
+        // TCP reaches cameras behind NAT and cameras without UDP without a timeout first.
         if MediaAccess.current == nil, uri.lowercased().hasPrefix("rtsp:") {
             av_dict_set(&options, "rtsp_flags", "prefer_tcp", 0)
         }
         self.format = try Self.open(format, MediaName.location(uri), nil, &options, deadline)
-        // Who came has the usual time to send something.
+        // After the peer has connected, it has the usual time to send media.
         deadline.begin()
         let result = Self.told(avformat_find_stream_info(self.format, nil), self.format)
         guard result >= 0, let format = self.format else {
@@ -52,10 +56,14 @@ final class MediaInput {
         duration = format.pointee.duration > 0 ? .microseconds(format.pointee.duration) : nil
     }
 
-    /// Bytes of a format that is known, of which nothing is looked at ahead: its tracks say only what its header does, and
-    /// their times are as they stand there.
+    /// Opens a source of a known format without probing. The tracks contain only what the header says, and timestamps
+    /// are not adjusted.
     ///
-    /// - Parameter formatName: libavformat's, such as `mpegts`.
+    /// - Parameters:
+    ///   - bytes: The source of the bytes.
+    ///   - formatName: libavformat's name of the format, such as `mpegts`.
+    ///   - deadline: The timeout of each blocking call.
+    /// - Throws: `MediaInputFailure` if the header cannot be read.
     init(bytes: any MediaBytes, format formatName: String, deadline: ReadingDeadline)
         throws(MediaInputFailure)
     {
@@ -67,12 +75,12 @@ final class MediaInput {
         let format = Self.context(deadline)
         format?.pointee.pb = bytes.pointer
         format?.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        // A table that is missing is not searched for in all that comes.
+        // Limits the search for a missing program table to 256 KiB.
         format?.pointee.probesize = 256 << 10
-        // Clocks that begin anew after a day are unwound by who knows what came before.
+        // The caller unwraps timestamps, because it knows the segments before this one.
         format?.pointee.correct_ts_overflow = 0
         var options: OpaquePointer?
-        // What bytes name is not opened: they came from anywhere.
+        // The bytes are untrusted, so they may not refer to other files or addresses.
         av_dict_set(&options, "protocol_whitelist", "", 0)
         deadline.begin()
         self.format = try Self.open(format, nil, av_find_input_format(formatName), &options, deadline)
@@ -81,7 +89,7 @@ final class MediaInput {
 
     private static func context(_ deadline: ReadingDeadline) -> UnsafeMutablePointer<AVFormatContext>? {
         let format = avformat_alloc_context()
-        // Not by the protocols' own "timeout" options, which of some (RTMP) make a server.
+        // The protocols' own `timeout` options are not used, because for RTMP that option starts a server.
         format?.pointee.interrupt_callback.opaque = Unmanaged.passUnretained(deadline).toOpaque()
         format?.pointee.interrupt_callback.callback = { context in
             Unmanaged<ReadingDeadline>.fromOpaque(context!).takeUnretainedValue().isOver ? 1 : 0
@@ -103,10 +111,8 @@ final class MediaInput {
 
     deinit { avformat_close_input(&format) }
 
-    /// The best track of a medium that can be decoded; nil without one. The cover of a song is no video.
-    ///
-    /// - Parameter other: a track that is read too: of a transport stream with several programs, only its program is looked
-    ///   at.
+    /// Returns the best decodable track of a media type; nil if there is none. Cover images are not video. In a
+    /// transport stream with several programs, only the program of `other` is searched.
     func bestTrack(_ type: AVMediaType, beside other: MediaTrack? = nil) -> MediaTrack? {
         var codec: UnsafePointer<AVCodec>?
         let index = av_find_best_stream(format, type, -1, other?.index ?? -1, &codec, 0)
@@ -117,7 +123,7 @@ final class MediaInput {
         return MediaTrack(index: index, stream: stream, codec: codec)
     }
 
-    /// The streams of each program that there is, in their order; empty for containers without programs.
+    /// The stream indices of each program, in the order of the programs; empty for containers without programs.
     var programs: [Set<Int32>] {
         guard let format else { return [] }
         return (0..<Int(format.pointee.nb_programs)).compactMap { index in
@@ -127,44 +133,45 @@ final class MediaInput {
         }
     }
 
-    /// Whether two streams are shown together: a program holds both, or one is of none.
+    /// Returns whether two streams may be presented together: one program contains both, or one stream belongs to no
+    /// program.
     func isSameProgram(_ first: Int32, _ second: Int32) -> Bool {
         let programs = programs
         let own = programs.filter { $0.contains(first) }
         return own.isEmpty || !programs.contains { $0.contains(second) } || own.contains { $0.contains(second) }
     }
 
-    /// Its streams, by their indices; more may come while it is read.
+    /// The streams, in the order of their indices. More may appear while the input is read.
     var streams: [UnsafeMutablePointer<AVStream>] {
         guard let format else { return [] }
         return (0..<Int(format.pointee.nb_streams)).compactMap { format.pointee.streams[$0] }
     }
 
-    /// When the media were made, as they say; nil when they do not.
+    /// The creation time from the metadata; nil if it is missing or invalid.
     var creationTime: WallTime? {
         guard let entry = av_dict_get(format?.pointee.metadata, "creation_time", nil, 0) else {
             return nil
         }
         var microseconds: Int64 = 0
-        // Beyond two centuries of today it is no time that anyone set.
+        // Ignores times after the year 2223, which are not real.
         guard av_parse_time(&microseconds, entry.pointee.value, 0) >= 0, microseconds > 0,
             microseconds < 8_000_000_000_000_000
         else { return nil }
         return WallTime(nanosecondsSinceEpoch: microseconds * 1_000)
     }
 
-    /// Whether the duration follows from the size and the rate.
+    /// Whether libavformat estimated the duration from the size and the bitrate.
     var isDurationEstimated: Bool {
         format?.pointee.duration_estimation_method == AVFMT_DURATION_FROM_BITRATE
     }
 
-    /// On average; nil when unknown.
+    /// Returns the average frame rate; nil if it is unknown.
     func frameRate(_ track: MediaTrack) -> Double? {
         let rate = av_guess_frame_rate(format, track.stream, nil)
         return rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
     }
 
-    /// The tracks that are read; the others are passed over.
+    /// Selects the tracks that are read. Packets of the others are discarded.
     func select(_ tracks: [MediaTrack]) { select { index in tracks.contains { $0.index == index } } }
 
     func select(_ isWanted: (Int32) -> Bool) {
@@ -173,14 +180,14 @@ final class MediaInput {
         }
     }
 
-    /// Whether what is read can be gone about in.
+    /// Whether the source supports seeking by byte position.
     var isSeekable: Bool {
         guard let context = format?.pointee.pb else { return false }
         return context.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0
     }
 
-    /// Why nothing comes of what was opened: an MP4 file whose index stands behind its media can only be read where one can go
-    /// about in it (ISO/IEC 14496-12, section 6.2.3). nil where that is not so.
+    /// The reason why an MP4 file yields no packets: its index follows its media, which requires seeking (ISO/IEC
+    /// 14496-12, section 6.2.3). nil if that is not the case.
     var indexObstacle: String? {
         guard let format, !isSeekable, let name = format.pointee.iformat.pointee.name,
             String(cString: name).hasPrefix("mov")
@@ -190,11 +197,12 @@ final class MediaInput {
             + "the file with the index first"
     }
 
-    /// Goes to a key frame at or before a moment, as far as the container knows where one is.
+    /// Seeks to a key frame at or before a time, as far as the container knows its key frames.
     ///
     /// - Parameters:
-    ///   - moment: microseconds of the container's clock.
-    ///   - stream: by whose key frames; nil for the container's choice.
+    ///   - moment: The time in microseconds on the container's clock.
+    ///   - stream: The stream whose key frames count; nil for the container's choice.
+    /// - Throws: `MediaInputFailure` if the container cannot seek.
     func seek(to moment: Int64, by stream: UnsafeMutablePointer<AVStream>?) throws(MediaInputFailure) {
         deadline.begin()
         var result: Int32
@@ -204,7 +212,7 @@ final class MediaInput {
         } else {
             result = av_seek_frame(format, -1, moment, AVSEEK_FLAG_BACKWARD)
         }
-        // Before the first one there is.
+        // The time is before the first key frame.
         if result < 0, !deadline.isOver {
             result = av_seek_frame(format, -1, origin, AVSEEK_FLAG_BACKWARD)
         }
@@ -215,27 +223,25 @@ final class MediaInput {
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
     }
 
-    /// Goes to the first byte, where the container can be read from there; else stays.
+    /// Seeks to the first byte if the container can be read from there; otherwise does nothing.
     func rewind() { avformat_seek_file(format, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) }
 
-    /// What a call came to: where a wait was ended, that, whatever the demuxer says.
+    /// Returns the result of a call, or the interruption error if a wait was interrupted.
     ///
-    /// The one of transport streams gives out what it has of a picture as if that were all of it, others take it for the end,
-    /// and what looks for streams or positions makes do with what it found. The error sticks to what they read from.
+    /// Demuxers hide an interruption: the one of MPEG-TS returns a partial frame as if it were complete, others report
+    /// the end, and probing and seeking continue with what they have. The I/O context keeps the error.
     private static func told(_ result: Int32, _ format: UnsafeMutablePointer<AVFormatContext>?) -> Int32 {
         format?.pointee.pb?.pointee.error == cffmpeg_error_exit() ? cffmpeg_error_exit() : result
     }
 
-    /// Reads on after a wait that was ended.
+    /// Clears the error of an interrupted wait, so that reading can continue.
     func forgetError() {
         guard let context = format?.pointee.pb else { return }
         (context.pointee.error, context.pointee.eof_reached) = (0, 0)
     }
 
-    /// Reads the next packet into `packet`, to be given back by the caller; false at the end, which is also when a peer
-    /// of SRT says goodbye.
-    ///
-    /// - Throws: when the source broke off.
+    /// Reads the next packet into `packet`, which the caller must unreference. Returns false at the end, and when an
+    /// SRT peer closed the connection. Throws `MediaInputFailure` if the source broke off.
     func read() throws(MediaInputFailure) -> Bool {
         deadline.begin()
         let result = Self.told(readFrame(), format)
@@ -248,21 +254,22 @@ final class MediaInput {
         return true
     }
 
-    /// Of an answer without a length the end is that of the connection (RFC 9112, section 6.3), which libavformat takes for a
-    /// failure.
+    /// Whether the end of the connection is the end of the media: an HTTP response without a length ends with its
+    /// connection (RFC 9112, section 6.3), which libavformat reports as an error.
     private var endsWithConnection: Bool {
         guard isWeb, let context = format?.pointee.pb else { return false }
         return avio_size(context) < 0
     }
 
-    /// Who closes is heard at once. Of who is gone nothing is: libsrt gives it up after five seconds without a word.
+    /// The longest wait before an error that counts as an explicit close. libsrt reports a close at once, but a lost
+    /// peer only after five seconds.
     private static let goodbyePatience = Duration.seconds(1)
 
-    /// Reads the next packet, and notes why SRT ended if it did meanwhile.
+    /// Reads the next packet and records how an SRT connection ended.
     ///
-    /// libavformat has one error for every end of such a connection, EIO, so that the wait for it has to tell: a source
-    /// that falls silent first has failed. The error is looked for at what is read from, for the demuxer gives out what
-    /// it has of a picture before it tells, in calls that do not wait.
+    /// libavformat reports EIO for every end of an SRT connection, so the duration of the wait distinguishes them: a
+    /// source that falls silent first has failed. The error is read from the I/O context, because the demuxer first
+    /// returns a partial frame in calls that do not wait.
     private func readFrame() -> Int32 {
         guard isSRT, format?.pointee.pb?.pointee.error == 0 else { return av_read_frame(format, packet.pointer) }
         let beginning = ContinuousClock.now

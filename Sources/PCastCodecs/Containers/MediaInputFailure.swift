@@ -1,10 +1,10 @@
 import CFFmpeg
 
-/// Why libavformat gave up on a file or an address.
+/// The reason why libavformat could not open or read a file or an address.
 struct MediaInputFailure: Error {
-    /// libav's; such as `AVERROR_INVALIDDATA`.
+    /// FFmpeg's error number, such as `AVERROR_INVALIDDATA`.
     var number: Int32
-    /// In words, or why it was not waited for any longer.
+    /// The description of the error, or why the wait ended.
     var reason: String
 
     init(_ number: Int32, _ deadline: ReadingDeadline) {

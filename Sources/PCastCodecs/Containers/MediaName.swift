@@ -1,12 +1,13 @@
-/// How a file or an address is opened, and what it is called in errors.
+/// Conversions of paths and addresses for libavformat and for error messages.
 public enum MediaName {
-    /// The schemes of libavformat that are written without `//`.
+    /// libavformat's schemes that are written without `//`.
     private static let schemes = ["file", "data", "pipe", "fd", "concat", "crypto", "subfile", "async", "cache"]
 
-    /// What libavformat is given for a path or an address: `file:` before a path, whatever that looks like. A colon in a name
-    /// is a protocol to libavformat otherwise.
+    /// Returns the name to pass to libavformat. A path gets the prefix `file:`, because libavformat would otherwise
+    /// read a colon in its name as a protocol.
     ///
-    /// An address has a scheme and `//` behind it, or a scheme that needs none. All else is a path.
+    /// A text is an address if it has a scheme followed by `//`, or a scheme that needs none. Everything else is a
+    /// path.
     static func location(_ text: String) -> String {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return text }
         let scheme = text[..<colon]
@@ -22,7 +23,7 @@ public enum MediaName {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "+-.".utf8.contains(byte)
     }
 
-    /// The path of a `file:` URI (RFC 8089): behind the host, which is this machine, with its percent encoding undone.
+    /// Returns the path of a `file:` URI (RFC 8089), without the host and without percent encoding.
     private static func decodedPath(_ text: Substring) -> String {
         let path = text.firstIndex(of: "/").map { text[$0...] } ?? text
         var bytes: [UInt8] = []
@@ -39,7 +40,7 @@ public enum MediaName {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Without the user's name, password and token in it.
+    /// Returns the address without user name, password, query and fragment, so that it may be shown.
     public static func withoutSecrets(_ uri: String) -> String {
         guard let scheme = uri.range(of: "://") else { return uri }
         var rest = uri[scheme.upperBound...]

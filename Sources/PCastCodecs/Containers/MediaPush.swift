@@ -1,11 +1,11 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Sends a stream of H.264 and AAC to an address as it comes: FLV by RTMP, MPEG-TS by SRT, RTP by RTSP.
+/// Sends H.264 and AAC to an address in real time: FLV over RTMP, MPEG-TS over SRT, or RTP over RTSP.
 ///
-/// Opened with the first key frame. Used by one thread at a time, but for `cancel`.
+/// It connects with the first key frame. Only one thread may use it at a time, except for `cancel`.
 public final class MediaPush: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
-    /// What a track is made of.
+    /// A unit of a track.
     public enum Piece: Sendable {
         /// H.264 in Annex B.
         case picture(EncodedFrame)
@@ -24,13 +24,18 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     private var hasHeader = false
 
     private static let timeBase = AVRational(num: 1, den: 1_000_000)
-    /// A medium that stays away holds the other up for so long at most, in microseconds.
+    /// The longest time that a silent track delays the other one, in microseconds.
     private static let interleaving: Int64 = 500_000
 
+    /// Prepares an output. It connects with the first piece that is sent.
+    ///
     /// - Parameters:
-    ///   - name: what the address is called in errors.
-    ///   - format: libavformat's name: `flv`, `mpegts` or `rtsp`.
-    ///   - sound: AudioSpecificConfig of the AAC; nil without sound.
+    ///   - uri: The address, including credentials.
+    ///   - name: The address as it appears in errors.
+    ///   - format: libavformat's name of the format: `flv`, `mpegts` or `rtsp`.
+    ///   - hasPictures: Whether there is a video track.
+    ///   - sound: The AudioSpecificConfig of the AAC; nil without audio.
+    /// - Throws: `CodecError.missing` if FFmpeg lacks the format.
     public init(uri: String, name: String, format: String, hasPictures: Bool, sound: [UInt8]?) throws(CodecError) {
         AVLog.quiet()
         (self.uri, self.name, formatName) = (uri, name, format)
@@ -49,10 +54,10 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
 
     deinit { close() }
 
-    /// Makes a call that waits, now or later, end at once. From any thread.
+    /// Ends blocking calls, now and later. It can be called from any thread.
     public func cancel() { deadline.cancel() }
 
-    /// Whether the other side is connected.
+    /// Whether the connection is open and the header was sent.
     public var isOpen: Bool { hasHeader }
 
     private func addStream(
@@ -73,9 +78,13 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
         return stream.pointee.index
     }
 
-    /// Sends a piece, and connects before the first: nothing is sent before a key frame, where there are pictures.
+    /// Sends a piece, and connects before the first one. With a video track, nothing is sent before a key frame.
     ///
-    /// - Parameter moment: when it is shown or heard, since the beginning.
+    /// - Parameters:
+    ///   - piece: The encoded frame or audio.
+    ///   - moment: The presentation time since the start.
+    /// - Throws: `CodecError.cannotOpen` if the address cannot be reached, `CodecError.damaged` if the connection
+    ///   broke.
     public func push(_ piece: Piece, at moment: TimeSpan) throws(CodecError) {
         if !hasHeader {
             if pictures != nil {
@@ -94,7 +103,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
         try write(bytes, to: index, time: time, isKey: isKey)
     }
 
-    /// Learns the pictures' size and parameter sets from a key frame; false when it is damaged.
+    /// Sets the size and the parameter sets of the video track from a key frame. Returns false if the frame is invalid.
     private func describe(_ frame: EncodedFrame) throws(CodecError) -> Bool {
         guard let pictures, let parameters = format?.pointee.streams[Int(pictures)]?.pointee.codecpar else {
             return false
@@ -144,7 +153,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
         }
     }
 
-    /// Says goodbye; nothing can be sent afterwards.
+    /// Completes and closes the connection. Nothing can be sent afterwards.
     public func finish() {
         if hasHeader {
             deadline.begin()
@@ -163,14 +172,14 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
 }
 
 extension UnsafeMutablePointer<AVCodecParameters> {
-    /// Declares what the frames of a track are.
+    /// Sets the size, the aspect ratio and the color of a track.
     ///
     /// - Parameters:
-    ///   - picture: what was decoded of `frame`.
-    ///   - frame: a key frame.
+    ///   - picture: The decoded frame.
+    ///   - frame: The key frame that it was decoded from.
     func describe(_ picture: VideoFrame, in frame: EncodedFrame) {
         var dimensions = picture.dimensions
-        // As it is coded, which a picture that was decoded need not be.
+        // The coded size may differ from the decoded one, which has square pixels.
         if frame.codec == .h264, let set = H264ParameterSets.sequenceParameterSet(in: frame.bytes) {
             dimensions = set.dimensions
             if let ratio = set.sampleAspectRatio {
@@ -182,7 +191,7 @@ extension UnsafeMutablePointer<AVCodecParameters> {
         describe(picture.color)
     }
 
-    /// What stands before a track's packets.
+    /// Sets the header of a track, which precedes its packets.
     func setExtraData(_ bytes: [UInt8]) {
         guard let memory = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
             fatalError("out of memory for a header")

@@ -1,20 +1,21 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Reads a file, or any address that libavformat opens, and decodes it, or takes its pictures as they are coded.
+/// Reads a file or an address that libavformat can open. It decodes the media, or returns the video as encoded frames.
 ///
-/// Pictures and sounds come as the file has them mixed, each medium in the order of presentation, with its moment since
-/// the media's beginning; a picture's always grows. Used by one thread at a time, but for `cancel`.
+/// Frames and audio come in the order of the container, each track in presentation order, with times since the start.
+/// The times of frames always increase. Only one thread may use it at a time, except for `cancel`.
 public final class MediaReader: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
+    /// Decoded media.
     public enum Item: Sendable {
         case video(VideoFrame)
         case audio(AudioFrame)
     }
 
-    /// What a reader gives that may pass coded pictures on.
+    /// The media of a reader that may return encoded frames.
     public enum Sample: Sendable {
         case picture(VideoFrame)
-        /// H.264 in Annex B, without B-frames; the first is a key frame, and parameter sets stand before each.
+        /// H.264 in Annex B, without B-frames. The first is a key frame, and every key frame contains parameter sets.
         case coded(EncodedFrame)
         case sound(AudioFrame)
     }
@@ -40,32 +41,37 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private var isDraining = false
     private var hasRead = false
     private var times = PictureTimes()
-    /// Pictures that are decoded from the middle of the stream on would come out torn before it.
+    /// Whether frames are discarded until a key frame, because decoding from the middle of a stream gives damaged
+    /// frames.
     private var needsKeyFrame = false
     private var droppedBefore = 0
 
-    /// The size of the presented pictures, even numbers, as the file says at its beginning; nil without video.
+    /// The presented size in even numbers, from the header; nil without video.
     public private(set) var dimensions: Dimensions?
-    /// Pictures a second on average; nil when unknown.
+    /// The average frame rate; nil if it is unknown.
     public private(set) var frameRate: Double?
-    /// Channels of the sound as it is read, 1 or 2; nil without sound.
+    /// The number of channels of the decoded audio; nil without audio.
     public private(set) var channels: Int?
-    /// nil when it has no end, or does not say.
+    /// The duration; nil if it is infinite or unknown.
     public private(set) var duration: TimeSpan?
-    /// Of H.264, as the file says at its beginning; nil when it is none, or unknown.
+    /// The H.264 profile from the header; nil for another codec, or if it is unknown.
     public private(set) var profile: H264Profile?
-    /// Why pictures are decoded although they were to be passed through; nil as long as they are, and when they were
-    /// not to be. It may come on the way: what comes after is decoded, from the next key frame on.
+    /// The reason why video is decoded although pass-through was requested; nil while it is passed through, or if it
+    /// was not requested. It can change while reading: from the next key frame on, video is decoded.
     public private(set) var passThroughObstacle: PassThroughObstacle?
 
-    /// Coded pictures that were held back: damaged ones, and those that refer to them.
+    /// The number of encoded frames that were held back: damaged ones, and those that refer to them.
     public var droppedCount: Int { droppedBefore + (coded?.video.droppedCount ?? 0) }
 
+    /// Opens a file or an address.
+    ///
     /// - Parameters:
-    ///   - uri: a path or an address, such as `film.mp4` or `rtsp://…`.
-    ///   - selection: what is read; the rest is passed over.
-    ///   - passesThrough: gives pictures as they are coded as long as they can be sent so; read with `nextSample`.
-    /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` when there is neither picture nor sound.
+    ///   - uri: A path or an address, such as `film.mp4` or `rtsp://…`.
+    ///   - selection: The media types to read; others are discarded.
+    ///   - passesThrough: Whether video is returned as encoded frames while that is possible. Read with `nextSample`
+    ///     then.
+    /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` if there is neither video nor audio that can be
+    ///   decoded.
     public init(
         uri: String, select selection: Set<MediaType> = [.video, .audio], passesThrough: Bool = false
     ) throws(CodecError) {
@@ -79,7 +85,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         }
     }
 
-    /// Makes a call that waits, now or later, end at once. From any thread.
+    /// Ends blocking calls, now and later. It can be called from any thread.
     public func cancel() { deadline.cancel() }
 
     private func open() throws(CodecError) {
@@ -104,7 +110,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     }
 
     private func openPictures(_ track: MediaTrack) throws(CodecError) {
-        // What stood against it on the way stands against it when it is read again.
+        // An obstacle that was found while reading remains after a rewind.
         if passesThrough, passThroughObstacle == nil {
             do throws(PassThroughObstacle) {
                 coded = (track, try CodedVideo(track))
@@ -121,23 +127,21 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         return DecodedTrack(track: track, decoder: decoder, geometry: track.geometry)
     }
 
-    /// Begins again, by opening it again: seeking lands beside the beginning in some formats, MPEG-TS among them.
-    ///
-    /// - Throws: `CodecError.cannotOpen` when an address cannot be read again.
+    /// Starts again at the beginning. It opens the source again, because seeking is inexact in some formats, such as
+    /// MPEG-TS. Throws `CodecError.cannotOpen` if an address cannot be read again.
     public func rewind() throws(CodecError) {
         droppedBefore = droppedCount
         waiting.removeAll()
         isDraining = false
         needsKeyFrame = false
         times = PictureTimes()
-        // Not what is left in it of the end.
+        // A new resampler contains no samples from the end of the previous pass.
         sounds = SoundReading()
         try open()
     }
 
-    /// The next picture or sound of a reader that decodes; nil at the end.
-    ///
-    /// - Throws: `CodecError.damaged` when the source broke off.
+    /// Returns the next decoded frame or audio; nil at the end. Throws `CodecError.damaged` if the source broke off.
+    /// The reader must not pass video through.
     public func next() throws(CodecError) -> Item? {
         switch try nextSample() {
         case nil: return nil
@@ -147,9 +151,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         }
     }
 
-    /// The next picture, coded or decoded, or sound; nil at the end.
-    ///
-    /// - Throws: `CodecError.damaged` when the source broke off.
+    /// Returns the next encoded or decoded frame, or audio; nil at the end. Throws `CodecError.damaged` if the source
+    /// broke off.
     public func nextSample() throws(CodecError) -> Sample? {
         while waiting.isEmpty {
             if isDraining { return nil }
@@ -192,7 +195,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         }
     }
 
-    /// Takes a coded picture, or goes over to decoding.
+    /// Passes an encoded frame through. If that is not possible, switches to decoding.
     private func pass(_ packet: UnsafeMutablePointer<AVPacket>, of input: MediaInput) throws(CodecError) {
         guard let track = coded?.track, var pictures = coded?.video else { return }
         let timestamp = packet.pointee.pts == cffmpeg_no_timestamp() ? packet.pointee.dts : packet.pointee.pts
@@ -212,7 +215,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         }
     }
 
-    /// A damaged packet is passed over: files have them, and the next is often whole.
+    /// Decodes a packet; nil drains the decoder. A packet that the decoder rejects is skipped, because the next one is
+    /// often valid.
     private func decode(
         _ packet: UnsafeMutablePointer<AVPacket>?, _ track: DecodedTrack, isVideo: Bool
     ) throws(CodecError) {

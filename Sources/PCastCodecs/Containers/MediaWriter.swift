@@ -1,9 +1,10 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Writes coded frames into a file as they are: `.mp4`, `.mkv` or `.webm`, by the path's ending.
+/// Writes encoded frames to a `.mp4`, `.mkv` or `.webm` file without re-encoding. The file extension selects the
+/// format.
 ///
-/// The file is whole after `finish`. Used by one thread at a time.
+/// The file is complete after `finish`. Only one thread may use it at a time.
 public final class MediaWriter: @unchecked Sendable {  // owned by one thread at a time
     private struct Track {
         let codec: Codec
@@ -18,15 +19,18 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     private var hasHeader = false
     private var isFinished = false
 
-    /// Of the files that can be written.
+    /// The file extensions that can be written.
     public static let endings = [".mp4", ".mkv", ".webm"]
 
     private static let timeBase = AVRational(num: 1, den: 1_000_000)
 
+    /// Creates the file.
+    ///
     /// - Parameters:
-    ///   - name: of the file, by whose ending the format is chosen; nil where the path is its name.
-    ///   - tracks: the codecs of the tracks, at most one for each media type.
-    /// - Throws: `CodecError.unsupported` for a format that cannot hold them, `CodecError.cannotWrite`.
+    ///   - path: The path of the file.
+    ///   - name: The file name whose extension selects the format; nil to use the path.
+    ///   - codecs: The codecs of the tracks, at most one for each media type.
+    /// - Throws: `CodecError.unsupported` for a format that cannot contain them, `CodecError.cannotWrite`.
     public init(path: String, named name: String? = nil, tracks codecs: [Codec]) throws(CodecError) {
         AVLog.quiet()
         let name = name ?? path
@@ -36,7 +40,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
             throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(name)”")
         }
         for codec in codecs { tracks.append(Track(codec: codec, index: try addStream(codec))) }
-        // A path, whatever it looks like.
+        // The prefix makes libavformat treat every text as a path.
         let opened = avio_open(&format!.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
         guard opened >= 0 else {
             close()
@@ -73,8 +77,8 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         return stream.pointee.index
     }
 
-    /// RFC 7845, section 5.1: two channels, 48 kHz, and no pre-skip, since a recording that begins within a stream has
-    /// nothing at its beginning to leave out.
+    /// The OpusHead (RFC 7845, section 5.1): two channels, 48 kHz, and no pre-skip, because a recording that starts
+    /// within a stream has no encoder delay to remove.
     private static let opusHead: [UInt8] =
         Array("OpusHead".utf8) + [1, 2, 0, 0, 0x80, 0xBB, 0, 0, 0, 0, 0]
 
@@ -86,9 +90,12 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         parameters.pointee.extradata_size = Int32(bytes.count)
     }
 
-    /// Writes a frame. The first of a video track is a key frame; what comes before it is left out.
+    /// Writes a frame. With a video track, frames before the first key frame are omitted.
     ///
-    /// - Parameter moment: when it is shown or heard, since the recording's beginning.
+    /// - Parameters:
+    ///   - frame: The encoded frame. It is ignored if no track has its codec.
+    ///   - moment: The presentation time since the start of the recording.
+    /// - Throws: `CodecError.cannotWrite`, or `CodecError.unsupported` if the format cannot contain the tracks.
     public func write(_ frame: EncodedFrame, at moment: TimeSpan) throws(CodecError) {
         guard !isFinished, let index = tracks.firstIndex(where: { $0.codec == frame.codec }) else { return }
         if !hasHeader {
@@ -97,14 +104,14 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
             guard try describeVideo(by: frame) else { return }
             try writeHeader()
         }
-        // Containers want each track's times to grow.
+        // Containers require strictly increasing timestamps in each track.
         let timestamp = max(moment.nanoseconds / 1000, tracks[index].lastTimestamp + 1)
         tracks[index].lastTimestamp = timestamp
         try write(frame, to: tracks[index].index, timestamp: timestamp)
     }
 
-    /// Learns from a key frame what the header says of the pictures; false when it is damaged, and the next one is
-    /// waited for.
+    /// Sets the header of the video track from a key frame. Returns false if the frame is invalid; the next key frame
+    /// is used then.
     private func describeVideo(by frame: EncodedFrame) throws(CodecError) -> Bool {
         guard frame.codec.mediaType == .video, let track = tracks.first(where: { $0.codec == frame.codec }),
             let parameters = format?.pointee.streams[Int(track.index)]?.pointee.codecpar
@@ -145,7 +152,8 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         guard result >= 0 else { throw .cannotWrite(path, reason: CodecError.reason(result)) }
     }
 
-    /// Completes the file; nothing can be written afterwards.
+    /// Completes the file. Nothing can be written afterwards. Throws `CodecError.noTrack` if nothing was written, or
+    /// `CodecError.cannotWrite`.
     public func finish() throws(CodecError) {
         guard !isFinished else { return }
         isFinished = true

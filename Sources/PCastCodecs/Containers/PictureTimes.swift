@@ -1,12 +1,11 @@
 import PCastMedia
 
-/// Gives pictures times that always grow: their own, or those that follow from the rate.
+/// Assigns strictly increasing timestamps to frames, from their own timestamps or from the frame rate.
 struct PictureTimes {
     private var last: Int64?
 
-    /// - Parameters:
-    ///   - told: microseconds since the beginning; nil when the picture does not say.
-    ///   - frameRate: nil when unknown.
+    /// Returns the timestamp of the next frame. Its own time is in microseconds since the start; nil if it has none. An
+    /// unknown frame rate (nil) counts as 25.
     mutating func place(_ told: Int64?, frameRate: Double?) -> MediaTime {
         let following = last.map { $0 + Int64(90_000 / max(1, frameRate ?? 25)) } ?? 0
         var ticks = told.map { ClockRate.video.ticks(in: .microseconds($0)) } ?? following

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What FFmpeg asks while it waits for a file or the network: whether it should give up.
+/// The timeout and cancellation of FFmpeg's blocking calls. FFmpeg polls it in its interrupt callback.
 final class ReadingDeadline: Sendable {
     private let cancelled = Atomic(false)
     private let interrupted = Atomic(false)
@@ -13,9 +13,7 @@ final class ReadingDeadline: Sendable {
         deadline = Mutex(.now + patience)
     }
 
-    /// Begins the time of another wait.
-    ///
-    /// - Parameter patience: nil for the usual.
+    /// Starts the timeout of another call. It is the usual duration if `patience` is nil.
     func begin(for patience: Duration? = nil) {
         hasTimedOut.store(false, ordering: .relaxed)
         deadline.withLock { $0 = .now + (patience ?? self.patience) }
@@ -25,13 +23,13 @@ final class ReadingDeadline: Sendable {
 
     var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
 
-    /// Ends one wait, this or the next, until somebody takes notice of it.
+    /// Interrupts one wait, the current or the next one, until `takeInterruption` is called.
     func interrupt() { interrupted.store(true, ordering: .releasing) }
 
-    /// Whether there was an interruption; there is none any more.
+    /// Returns whether there was an interruption, and clears it.
     func takeInterruption() -> Bool { interrupted.exchange(false, ordering: .acquiringAndReleasing) }
 
-    /// Whether to give up now.
+    /// Whether the blocking call must end now.
     var isOver: Bool {
         if isCancelled || interrupted.load(ordering: .relaxed) { return true }
         guard deadline.withLock({ $0 }) < .now else { return false }
@@ -39,7 +37,7 @@ final class ReadingDeadline: Sendable {
         return true
     }
 
-    /// Why FFmpeg gave up, if this was why.
+    /// The reason why FFmpeg's call was ended; nil if it was not.
     var reason: String? {
         if isCancelled { return "cancelled" }
         return hasTimedOut.load(ordering: .relaxed) ? "nothing came for \(patience)" : nil

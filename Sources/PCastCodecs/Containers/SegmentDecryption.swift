@@ -1,15 +1,15 @@
 import CFFmpeg
 
-/// Deciphers a segment by AES-128 in CBC mode with PKCS #7 padding (RFC 8216, section 4.3.2.4), as it comes.
+/// Decrypts a segment incrementally: AES-128 in CBC mode with PKCS #7 padding (RFC 8216, section 4.3.2.4).
 public final class SegmentDecryption: @unchecked Sendable {  // owned by one thread at a time
     private let cipher: OpaquePointer
     private var vector: [UInt8]
-    /// What makes no block yet, or may be the last, of which padding is taken away.
+    /// The bytes that do not fill a block, or the last block, whose padding must be removed.
     private var rest: [UInt8] = []
 
     private static let block = 16
 
-    /// - Parameter key: 16 bytes, as is the vector.
+    /// Creates a decryption. The key and the initialization vector must have 16 bytes each.
     public init(key: [UInt8], vector: [UInt8]) {
         precondition(
             key.count == Self.block && vector.count == Self.block, "AES-128 takes 16 bytes of each")
@@ -21,7 +21,7 @@ public final class SegmentDecryption: @unchecked Sendable {  // owned by one thr
 
     deinit { av_free(UnsafeMutableRawPointer(cipher)) }
 
-    /// What can be read by now.
+    /// Adds encrypted bytes and returns the bytes that can be decrypted so far.
     public func update(_ bytes: [UInt8]) -> [UInt8] {
         rest += bytes
         let count = max(0, (rest.count - 1) / Self.block)
@@ -36,7 +36,8 @@ public final class SegmentDecryption: @unchecked Sendable {  // owned by one thr
         return plain
     }
 
-    /// The last of it, without padding; nil for what is no whole number of blocks, or not padded.
+    /// Returns the last bytes without the padding. Returns nil if the length is not a multiple of the block size or the
+    /// padding is invalid.
     public func finish() -> [UInt8]? {
         guard rest.count == Self.block else { return nil }
         let plain = decipher(1)

@@ -1,7 +1,7 @@
 import CFFmpeg
 import PCastMedia
 
-/// An encoder of libavcodec: pictures in, coded pictures with the times of theirs out.
+/// A video encoder of libavcodec. It returns encoded frames with the timestamps of their source frames.
 final class AVVideoEncoder {
     private struct Source {
         let number: Int64
@@ -11,22 +11,21 @@ final class AVVideoEncoder {
 
     private let context: AVCodecContextHolder
     private let packet = AVPacketHolder()
-    /// Pictures under way, oldest first.
+    /// The frames that were sent to the encoder and have not come out, oldest first.
     private var pending: [Source] = []
     private var next: Int64 = 0
 
-    /// No encoder that is used holds back so many; more have been left out.
+    /// The bound of `pending`. No encoder in use delays so many frames, so older ones were dropped.
     private static let pendingLimit = 32
 
-    /// Key frames come when asked for; this is only the longest time without one, in seconds.
+    /// The longest time between key frames, in seconds. Key frames are otherwise made on request only.
     private static let longestInterval = 3600.0
 
-    /// - Parameter context: opened.
+    /// Creates an encoder from a context that is already open.
     init(_ context: AVCodecContextHolder) { self.context = context }
 
-    /// Describes the pictures to an encoder that is to be opened: no B-frames, one thread.
-    ///
-    /// - Throws: `CodecError.unsupported` for an odd size or a rate that makes no sense.
+    /// Configures an encoder before it is opened: no B-frames, one thread. Throws `CodecError.unsupported` for an odd
+    /// size or a frame rate outside 1...1,000.
     static func describe(
         _ settings: UnsafeMutablePointer<AVCodecContext>, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate,
         color: VideoColor
@@ -50,21 +49,22 @@ final class AVVideoEncoder {
         set(bitrate, on: settings)
     }
 
-    /// The window is half a second: a key frame may take a few frames' share, and the rate holds over a second.
+    /// Sets the bitrate with a rate-control buffer of half a second. A key frame may use the share of several frames,
+    /// and the bitrate holds over one second.
     private static func set(_ bitrate: Bitrate, on settings: UnsafeMutablePointer<AVCodecContext>) {
-        // Zero would mean no limit to libx264.
+        // libx264 would read zero as no limit.
         let rate = max(10_000, bitrate.bitsPerSecond)
         settings.pointee.bit_rate = rate
         settings.pointee.rc_max_rate = rate
         settings.pointee.rc_buffer_size = Int32(clamping: rate / 2)
     }
 
-    /// Of encoders whose wrapper compares these with what is in force at each picture: libx264 and NVENC.
+    /// Changes the bitrate while encoding. It works for encoders whose wrapper compares the setting at each frame:
+    /// libx264 and NVENC.
     func setBitrate(_ bitrate: Bitrate) { Self.set(bitrate, on: context.pointer) }
 
-    /// - Parameters:
-    ///   - picture: as the encoder takes it.
-    ///   - source: what it was made of.
+    /// Encodes a picture in the encoder's own format, which was made from `source`. Returns the encoded frames that are
+    /// ready. Throws `CodecError.failed`.
     func encode(
         _ picture: UnsafeMutablePointer<AVFrame>, of source: VideoFrame, forceKeyFrame: Bool
     ) throws(CodecError) -> [EncodedFrame] {
@@ -76,7 +76,7 @@ final class AVVideoEncoder {
         var frames: [EncodedFrame] = []
         var sent = avcodec_send_frame(context.pointer, picture)
         if sent == cffmpeg_error_again() {
-            // It wants to be rid of some first.
+            // the encoder requires its output to be read first
             while let encoded = try receive() { frames.append(encoded) }
             sent = avcodec_send_frame(context.pointer, picture)
         }

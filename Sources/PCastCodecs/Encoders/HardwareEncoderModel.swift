@@ -1,33 +1,34 @@
 import CFFmpeg
 import Glibc
 
-/// A kind of hardware encoder that FFmpeg has: what it needs, and how it is opened so that each picture comes out at
-/// once, and a forced key frame is an IDR picture (COD3).
+/// A hardware encoder of FFmpeg: its requirements and its settings. The settings make it return each frame without
+/// delay and make a forced key frame an IDR frame.
 struct HardwareEncoderModel: Sendable {
-    /// Where pictures are handed over.
+    /// The memory from which the encoder reads frames.
     enum Surface: Hashable, Sendable {
-        /// In memory, of I420 or NV12.
+        /// System memory, in I420 or NV12.
         case memory(isNV12: Bool)
-        /// In a graphics processor's memory, by the node of its device.
+        /// GPU memory of the VA-API device at this path.
         case vaapi(node: String)
     }
 
     let name: String
-    /// Settings that may fit; the first with which it opens is taken.
+    /// Settings to try in this order. The first with which the encoder opens is used.
     let variants: [[String: String]]
-    /// Whether a change of the rate is obeyed while it runs; else it is opened again, at a key frame (COD2).
+    /// Whether the bitrate can be changed while encoding. Otherwise the encoder is reopened at a key frame.
     let obeysRate: Bool
-    /// The ways to hand pictures over on this machine; or what is missing, for people.
+    /// Returns the surfaces that this machine offers, or the reason why there is none.
     let surfaces: @Sendable () -> Result<[Surface], Absence>
 
     struct Absence: Error {
         let reason: String
     }
 
-    /// Those for H.264, the best first.
+    /// The H.264 encoders in order of preference.
     static let all = [nvenc, vaapi, v4l2]
 
-    /// NVIDIA's. `forced-idr` is off by default (COD3); `delay` would be the number of its surfaces.
+    /// NVIDIA NVENC. FFmpeg's default for `forced-idr` is off, which would make forced key frames non-IDR I-frames. The
+    /// default for `delay` is the number of surfaces.
     static let nvenc = HardwareEncoderModel(
         name: "h264_nvenc",
         variants: [
@@ -45,8 +46,8 @@ struct HardwareEncoderModel: Sendable {
         return .success([.memory(isNV12: false)])
     }
 
-    /// Intel's and AMD's. Newer processors of Intel's have the low-power way alone, and not every driver has a constant
-    /// rate.
+    /// VA-API (Intel and AMD). Newer Intel GPUs offer only the low-power mode, and some drivers do not support a
+    /// constant bitrate.
     static let vaapi = HardwareEncoderModel(
         name: "h264_vaapi",
         variants: [
@@ -55,7 +56,7 @@ struct HardwareEncoderModel: Sendable {
         ],
         obeysRate: false
     ) {
-        // The numbers that Linux gives to render nodes (Documentation/gpu/drm-uapi.rst).
+        // The minor numbers of DRM render nodes (Linux, Documentation/gpu/drm-uapi.rst).
         let nodes = (128..<136).map { "/dev/dri/renderD\($0)" }
         let present = nodes.filter { access($0, F_OK) == 0 }
         guard !present.isEmpty else {
@@ -68,7 +69,7 @@ struct HardwareEncoderModel: Sendable {
         return .success(allowed.map { .vaapi(node: $0) })
     }
 
-    /// Of systems on a chip, by Video4Linux.
+    /// V4L2 memory-to-memory encoders of systems on a chip.
     static let v4l2 = HardwareEncoderModel(name: "h264_v4l2m2m", variants: [[:]], obeysRate: false) {
         guard (0..<64).contains(where: { access("/dev/video\($0)", F_OK) == 0 }) else {
             return .failure(Absence(reason: "there is no device of Video4Linux (/dev/video0)"))

@@ -1,15 +1,15 @@
 import PCastMedia
 
-/// Tries a hardware encoder: that it is there does not mean that it works.
+/// A test of a hardware encoder with real frames. An encoder that opens does not necessarily work.
 enum HardwareEncoderTrial {
-    /// Larger than the smallest pictures that any of them takes.
+    /// The size of the test frames. It exceeds the minimum of all hardware encoders.
     private static let dimensions = Dimensions(width: 640, height: 360)
 
-    /// Pictures; the first and one in the middle are to come out as key frames.
+    /// The number of test frames. The first and the forced one must come out as key frames.
     private static let pictureCount = 8
     private static let forced = 4
 
-    /// Why it does not work; nil when it does.
+    /// Returns the reason why the encoder does not work; nil if it works.
     static func failure(of model: HardwareEncoderModel) -> String? {
         do throws(CodecError) {
             let encoder = try HardwareVideoEncoder(
@@ -34,7 +34,7 @@ enum HardwareEncoderTrial {
             frames += try encoder.encode(picture, forceKeyFrame: number == 0 || number == forced)
         }
         guard let first = frames.first, first.timestamp.ticks == 0 else { return "it made no key frame of its first" }
-        // Those that are still inside come with later pictures.
+        // Frames that the encoder still holds come out with later ones.
         let isObeyed = frames.contains { $0.isKeyFrame && $0.timestamp.ticks == Int64(forced) }
         guard isObeyed || frames.count <= forced else { return "it makes no key frame when it is asked for one" }
         guard frames.count > 1 else { return "it holds too many pictures back" }

@@ -2,7 +2,7 @@ import CFFmpeg
 import CYUV
 import PCastMedia
 
-/// Hands pictures to a hardware encoder in the memory that it wants.
+/// Copies frames to the memory from which a hardware encoder reads.
 final class HardwareSurface {
     private let surface: HardwareEncoderModel.Surface
     private let picture = AVFrameHolder()
@@ -10,10 +10,10 @@ final class HardwareSurface {
     private var device: UnsafeMutablePointer<AVBufferRef>?
     private var frames: UnsafeMutablePointer<AVBufferRef>?
 
-    /// Pictures that the graphics processor may hold at once.
+    /// The number of surfaces in the GPU's pool.
     private static let poolSize: Int32 = 8
 
-    /// Prepares an encoder that is to be opened.
+    /// Configures an encoder before it is opened. Throws `CodecError.failed` if the device cannot be opened.
     init(
         _ surface: HardwareEncoderModel.Surface, for settings: UnsafeMutablePointer<AVCodecContext>
     ) throws(CodecError) {
@@ -49,7 +49,7 @@ final class HardwareSurface {
         settings.pointee.hw_frames_ctx = av_buffer_ref(frames)
     }
 
-    /// The picture where the encoder reads it; valid until the next call.
+    /// Returns the frame in the encoder's memory; valid until the next call.
     func hand(over frame: VideoFrame) throws(CodecError) -> UnsafeMutablePointer<AVFrame> {
         switch surface {
         case .memory(isNV12: false):
@@ -69,7 +69,7 @@ final class HardwareSurface {
         }
     }
 
-    /// To NV12, in memory of its own.
+    /// Converts the frame to NV12 in its own memory.
     private func convert(_ frame: VideoFrame) throws(CodecError) {
         picture.clear()
         let image = picture.pointer

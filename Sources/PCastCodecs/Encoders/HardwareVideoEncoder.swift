@@ -1,9 +1,10 @@
 import CFFmpeg
 import PCastMedia
 
-/// H.264 by a hardware encoder of FFmpeg's.
+/// An H.264 hardware encoder of FFmpeg.
 ///
-/// Whatever the driver does, what comes out begins with an IDR picture and has parameter sets before each (COD3, COD4).
+/// Its output is filtered: it starts with an IDR frame, and every key frame contains parameter sets, whatever the
+/// driver does. Some drivers send parameter sets only once, or none with forced key frames.
 final class HardwareVideoEncoder: VideoEncoder {
     var name: String { model.name }
 
@@ -14,21 +15,21 @@ final class HardwareVideoEncoder: VideoEncoder {
     private var opened: (encoder: AVVideoEncoder, surface: HardwareSurface)
     private let color: VideoColor
     private var passThrough: H264PassThrough
-    /// Of what is open, when it differs from what was asked for since.
+    /// The bitrate of the open encoder, if it differs from the requested one.
     private var bitrateInForce: Bitrate
 
-    /// An encoder that is opened again makes a key frame, which is dear; when the rate falls below so many percent of
-    /// what is in force, it cannot wait for one that is asked for.
+    /// The percentage of the current bitrate below which the encoder is reopened at once. Reopening makes a key frame,
+    /// which is large, so smaller changes wait for a requested key frame.
     private static let steepFall: Int64 = 75
 
-    /// - Throws: `CodecError` when it is not there, or refuses these pictures.
+    /// Opens the encoder. Throws `CodecError` if it is unavailable or rejects the settings.
     init(
         _ model: HardwareEncoderModel, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate,
         color: VideoColor = .bt601
     ) throws(CodecError) {
         self.model = model
         self.color = color
-        // Not every driver writes what it is told of colours.
+        // Some drivers do not write the color description to the bitstream.
         passThrough = H264PassThrough(color: color)
         self.dimensions = dimensions
         self.frameRate = frameRate

@@ -1,7 +1,6 @@
 import PCastMedia
 
-/// An encoder that may fail while it runs, and then is replaced, once: a graphics processor that is reset, or taken by
-/// another program, ends no stream.
+/// An encoder that is replaced once if it fails while encoding. A GPU that is reset or busy does not end the stream.
 final class ReplaceableVideoEncoder: VideoEncoder {
     private var current: any VideoEncoder
     private var bitrate: Bitrate
@@ -9,7 +8,7 @@ final class ReplaceableVideoEncoder: VideoEncoder {
 
     var name: String { current.name }
 
-    /// - Parameter replacement: opens what takes over.
+    /// Creates an encoder that calls `replacement` after the first failure.
     init(
         _ first: any VideoEncoder, bitrate: Bitrate,
         replacement: @escaping (Bitrate) throws(CodecError) -> any VideoEncoder
@@ -32,7 +31,7 @@ final class ReplaceableVideoEncoder: VideoEncoder {
         do throws(CodecError) {
             return try current.encode(frame, forceKeyFrame: forceKeyFrame)
         } catch {
-            // Another size is no failure of the encoder's.
+            // A frame of another size is a caller's error and not a failure of the encoder.
             if case .unsupported = error { throw error }
             try replace(after: error)
             return try current.encode(frame, forceKeyFrame: true)

@@ -1,20 +1,21 @@
 import CVPX
 public import PCastMedia
 
-/// VP8 by libvpx, which is spoken to directly, for libavcodec's wrapper ignores changes of the rate (COD2).
+/// A VP8 encoder. It calls libvpx directly, because libavcodec's wrapper ignores bitrate changes while encoding.
 public final class VP8Encoder: VideoEncoder {
-    /// libvpx's state, freed once, also when the encoder's own `init` throws.
+    /// The state of libvpx. It is freed once, even if the encoder's `init` throws.
     private final class Context {
         let pointer = UnsafeMutablePointer<vpx_codec_ctx_t>.allocate(capacity: 1)
 
         init() { pointer.initialize(to: vpx_codec_ctx_t()) }
 
         deinit {
-            vpx_codec_destroy(pointer)  // refuses what was never opened
+            vpx_codec_destroy(pointer)  // has no effect on a context that was not opened
             pointer.deallocate()
         }
     }
 
+    /// The name of the encoder, `libvpx`.
     public let name = VP8Encoder.encoderName
     static let encoderName = "libvpx"
 
@@ -26,13 +27,17 @@ public final class VP8Encoder: VideoEncoder {
     private var next: Int64 = 0
     private let matrices = MatrixConverter()
 
-    /// 1 (best) to 16 (fastest). Negative: this speed, and not one that libvpx finds by how busy the machine is, which
-    /// took twice the time for half a decibel.
+    /// The speed from 1 (best) to 16 (fastest). A negative value sets a fixed speed. The adaptive speed of libvpx used
+    /// twice the CPU time for a gain of 0.5 dB.
     private static let speed: Int32 = -8
 
+    /// Opens the encoder.
+    ///
     /// - Parameters:
-    ///   - dimensions: both even.
-    ///   - frameRate: pictures a second, for the rate control.
+    ///   - dimensions: The size of the frames, even numbers.
+    ///   - frameRate: The frames per second, for the rate control; 1...1,000.
+    ///   - bitrate: The target bitrate.
+    /// - Throws: `CodecError.unsupported` if libvpx does not accept the settings.
     public init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
         guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) pictures a second") }
         guard (1...16_383).contains(dimensions.width), (1...16_383).contains(dimensions.height) else {
@@ -70,11 +75,12 @@ public final class VP8Encoder: VideoEncoder {
         _ = cvpx_control(context, Int32(VP8E_SET_MAX_INTRA_BITRATE_PCT.rawValue), 900)
     }
 
-    /// libvpx's unit, within what it counts without overflow.
+    /// Returns the bitrate in libvpx's unit (kbit/s), within the range that does not overflow.
     private static func kilobits(_ bitrate: Bitrate) -> UInt32 {
         UInt32(max(10, min(bitrate.bitsPerSecond / 1000, 1_000_000)))
     }
 
+    /// Changes the bitrate while encoding. Throws `CodecError.failed` if libvpx refuses it.
     public func setBitrate(_ bitrate: Bitrate) throws(CodecError) {
         configuration.rc_target_bitrate = Self.kilobits(bitrate)
         guard vpx_codec_enc_config_set(context, &configuration) == VPX_CODEC_OK else {
@@ -84,11 +90,13 @@ public final class VP8Encoder: VideoEncoder {
 
     private var reason: String { vpx_codec_error(context).map { String(cString: $0) } ?? "no reason given" }
 
+    /// Encodes a frame. The result is empty if the rate control dropped it. Throws `CodecError.unsupported` for a frame
+    /// of another size, or `CodecError.failed`.
     public func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }
-        // VP8 has no other matrix (RFC 6386, section 9.2).
+        // VP8 always uses the BT.601 matrix (RFC 6386, section 9.2).
         let frame = matrices.convert(frame, to: .bt601)
         var image = vpx_image_t()
         vpx_img_wrap(

@@ -1,17 +1,22 @@
 public import PCastMedia
 
-/// Makes coded pictures of raw ones, each at once: no picture waits for a later one.
+/// A video encoder without look-ahead: no frame waits for a later one.
 ///
-/// Used by one thread at a time.
+/// Only one thread may use it at a time.
 public protocol VideoEncoder: AnyObject {
-    /// Which it is, as FFmpeg names them: `libx264`, `libvpx`, `h264_nvenc`, `h264_vaapi`, `h264_v4l2m2m`.
+    /// FFmpeg's name of the encoder: `libx264`, `libvpx`, `h264_nvenc`, `h264_vaapi` or `h264_v4l2m2m`.
     var name: String { get }
 
-    /// - Parameter forceKeyFrame: make a picture that can be decoded alone.
-    /// - Returns: the coded picture; empty when the encoder left it out to keep its rate. A hardware encoder may give
-    ///   it with a later one's.
+    /// Encodes a frame.
+    ///
+    /// - Parameters:
+    ///   - frame: The frame, of the size that the encoder was opened with.
+    ///   - forceKeyFrame: Whether the result must be a key frame.
+    /// - Returns: The encoded frame. It is empty if the rate control dropped the frame; a hardware encoder may return
+    ///   it with a later frame.
+    /// - Throws: `CodecError.unsupported` for a frame of another size, `CodecError.failed`.
     func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame]
 
-    /// Changes the rate while it runs.
+    /// Changes the bitrate while encoding. Throws `CodecError.failed` if the encoder refuses it.
     func setBitrate(_ bitrate: Bitrate) throws(CodecError)
 }

@@ -1,13 +1,13 @@
-/// Which encoder is to be used.
+/// The choice of a video encoder.
 public enum VideoEncoderChoice: Hashable, Sendable {
-    /// A hardware encoder when there is one that works, else the software one.
+    /// A hardware encoder if one works, otherwise the software encoder.
     case automatic
-    /// libx264 or libvpx.
+    /// The software encoder, libx264 or libvpx.
     case software
-    /// By FFmpeg's name, such as `h264_vaapi`.
+    /// The encoder with this FFmpeg name, such as `h264_vaapi`.
     case named(String)
 
-    /// `automatic`, `software`, or an encoder's name.
+    /// Creates a choice from the text `automatic`, `software` or an encoder's name.
     public init(_ text: String) {
         switch text {
         case "automatic": self = .automatic

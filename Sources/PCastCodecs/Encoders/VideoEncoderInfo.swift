@@ -2,12 +2,14 @@ public import PCastMedia
 
 /// An encoder, and whether it works on this machine.
 public struct VideoEncoderInfo: Hashable, Sendable {
-    /// FFmpeg's name of it, such as `h264_vaapi`.
+    /// FFmpeg's name of the encoder, such as `h264_vaapi`.
     public let name: String
+    /// The codec that it encodes to.
     public let codec: Codec
+    /// Whether it is a hardware encoder.
     public let isHardware: Bool
-    /// It was opened and made a key frame with its parameter sets.
+    /// Whether a test opened it and received key frames with parameter sets.
     public let isUsable: Bool
-    /// Why it is not usable, for people; nil when it is.
+    /// The reason why it is not usable, for display; nil if it is.
     public let reason: String?
 }

@@ -2,12 +2,13 @@ import CFFmpeg
 public import PCastMedia
 import Synchronization
 
-/// The encoders of this machine.
+/// The video encoders of this machine.
 public enum VideoEncoders {
-    /// Why each hardware encoder does not work, or nil when it does: found out once, when it is first asked for.
+    /// The result of each hardware encoder's test: the reason why it does not work, or nil. Each encoder is tested
+    /// once, on first use.
     private static let findings = Mutex<[String: String?]>([:])
 
-    /// All that there could be, those that do not work among them. Tries the hardware encoders, the first time.
+    /// Returns all known encoders, including those that do not work. The first call tests the hardware encoders.
     public static func available() -> [VideoEncoderInfo] {
         var infos = [
             VideoEncoderInfo(name: X264Encoder.encoderName, codec: .h264, isHardware: false, reason: softwareReason),
@@ -19,7 +20,8 @@ public enum VideoEncoders {
         return infos
     }
 
-    /// By which the encoders of a codec are asked for, whether they work on this machine or not. Tries none.
+    /// Returns the names by which a codec's encoders can be selected, whether they work on this machine or not. It
+    /// tests none.
     public static func names(of codec: Codec) -> [String] {
         switch codec {
         case .h264: [X264Encoder.encoderName] + HardwareEncoderModel.all.map(\.name)
@@ -34,14 +36,18 @@ public enum VideoEncoders {
 
     /// Opens an encoder.
     ///
-    /// A hardware encoder that was not asked for by name, and fails, is replaced by the software one: when it is
-    /// opened, and also while it runs.
+    /// With the automatic choice, the software encoder replaces a hardware encoder that fails, when it is opened or
+    /// while it encodes.
     ///
     /// - Parameters:
-    ///   - dimensions: both even.
-    ///   - frameRate: pictures a second, for the rate control.
-    ///   - color: of the frames. VP8 has BT.601 alone, to which frames are converted.
-    /// - Throws: `CodecError.unsupported` for an encoder that is not there, or settings that none takes.
+    ///   - choice: The encoder to use.
+    ///   - codec: The codec of the encoded frames.
+    ///   - dimensions: The size of the frames, even numbers.
+    ///   - frameRate: The frames per second, for the rate control; 1...1,000.
+    ///   - bitrate: The target bitrate.
+    ///   - color: The color description of the frames. VP8 supports only BT.601, to which frames are converted.
+    /// - Returns: The open encoder.
+    /// - Throws: `CodecError.unsupported` if the encoder is unavailable or no encoder accepts the settings.
     public static func open(
         _ choice: VideoEncoderChoice = .automatic, codec: Codec, dimensions: Dimensions, frameRate: Double,
         bitrate: Bitrate, color: VideoColor = .bt601

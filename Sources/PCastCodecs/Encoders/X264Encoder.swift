@@ -1,11 +1,12 @@
 import CFFmpeg
 public import PCastMedia
 
-/// H.264 by libx264: constrained baseline, no delay, no B-frames, key frames when asked for, parameter sets before
-/// each.
+/// An H.264 encoder (libx264): constrained baseline profile, no delay, no B-frames, key frames on request, each with
+/// parameter sets.
 ///
-/// The rate control's window is set when it opens, so that later changes of the rate are obeyed (COD2).
+/// The rate-control buffer is set when it opens, because libx264 ignores later bitrate changes without one.
 public final class X264Encoder: VideoEncoder {
+    /// The name of the encoder, `libx264`.
     public let name = X264Encoder.encoderName
     static let encoderName = "libx264"
 
@@ -15,10 +16,13 @@ public final class X264Encoder: VideoEncoder {
     private let color: VideoColor
     private let matrices = MatrixConverter()
 
+    /// Opens the encoder.
+    ///
     /// - Parameters:
-    ///   - dimensions: both even.
-    ///   - frameRate: pictures a second, for the rate control.
-    ///   - color: of the frames, declared in the VUI.
+    ///   - dimensions: The size of the frames, even numbers.
+    ///   - frameRate: The frames per second, for the rate control; 1...1,000.
+    ///   - bitrate: The target bitrate.
+    ///   - color: The color description of the frames, which is written to the VUI.
     /// - Throws: `CodecError.unsupported` for an odd size, `CodecError.missing` without libx264.
     public init(
         dimensions: Dimensions, frameRate: Double, bitrate: Bitrate, color: VideoColor = .bt601
@@ -37,13 +41,15 @@ public final class X264Encoder: VideoEncoder {
         encoder = AVVideoEncoder(context)
     }
 
+    /// Changes the bitrate while encoding.
     public func setBitrate(_ bitrate: Bitrate) throws(CodecError) { encoder.setBitrate(bitrate) }
 
+    /// Encodes a frame. Throws `CodecError.unsupported` for a frame of another size, or `CodecError.failed`.
     public func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }
-        // What is declared when it is opened holds for all frames.
+        // The VUI is written once, so all frames are converted to its matrix.
         let frame = matrices.convert(frame, to: color.matrix)
         picture.lend(frame)
         defer { picture.clear() }

@@ -1,13 +1,13 @@
-/// The record that stands before H.264 in MP4 and FLV, where each NAL unit begins with its length
-/// (ISO/IEC 14496-15, section 5.3.3.1).
+/// The AVCDecoderConfigurationRecord, the header of H.264 in MP4 and FLV. In these containers, each NAL unit starts
+/// with its length (ISO/IEC 14496-15, section 5.3.3.1).
 struct AVCDecoderConfiguration {
     private static let startCode: [UInt8] = [0, 0, 0, 1]
 
-    /// In Annex B.
+    /// The parameter sets in Annex B.
     private(set) var parameterSets: [UInt8] = []
     private let lengthSize: Int
 
-    /// - Returns: nil when it is none; a record that is cut short gives what there is of it.
+    /// Parses a record. Returns nil for anything else; a truncated record gives the parameter sets that it contains.
     init?(_ record: UnsafeRawBufferPointer) {
         guard record.count >= 7, record[0] == 1 else { return nil }
         lengthSize = Int(record[4] & 3) + 1
@@ -27,7 +27,7 @@ struct AVCDecoderConfiguration {
         }
     }
 
-    /// An access unit with start codes instead of lengths; nil when the lengths do not fit it.
+    /// Returns an access unit with start codes in place of lengths. Returns nil if the lengths are invalid.
     func annexB(_ accessUnit: UnsafeRawBufferPointer) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(accessUnit.count + 32)

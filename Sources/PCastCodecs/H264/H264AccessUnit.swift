@@ -1,23 +1,27 @@
-/// What an access unit of H.264 in Annex B is, told by the headers of its NAL units alone.
+/// The properties of an H.264 access unit in Annex B, from the headers of its NAL units.
 public struct H264AccessUnit: Hashable, Sendable {
-    /// It holds a slice of an IDR picture: a decoder that has the parameter sets can begin here.
+    /// Whether it contains an IDR slice. A decoder with the parameter sets can start here.
     public private(set) var isKeyFrame = false
+    /// Whether it contains a sequence parameter set.
     public private(set) var hasSequenceParameterSet = false
+    /// Whether it contains a picture parameter set.
     public private(set) var hasPictureParameterSet = false
-    /// It holds a part of a picture, and is not only parameter sets or other information.
+    /// Whether it contains slices, and not only parameter sets or other information.
     public private(set) var hasPicture = false
-    /// It holds a slice that may be predicted from a later picture (`slice_type` 1 or 6).
+    /// Whether it contains a slice that may be predicted from a later frame (`slice_type` 1 or 6).
     public private(set) var hasBidirectionalSlices = false
-    /// It holds units of types that mean nothing in H.264, and other things in its RTP payloads (RFC 6184, table 1).
+    /// Whether it contains NAL units of unspecified types, which have another meaning in RTP payloads (RFC 6184, table
+    /// 1).
     public private(set) var hasUnspecifiedUnits = false
-    /// A unit of it cannot be: its forbidden bit is set, or its header is cut short; or the picture's first slice is
+    /// Whether it is invalid: a forbidden bit is set, a header is truncated, or the first slice of the picture is
     /// missing.
     public private(set) var isDamaged = false
-    /// It is to be shown turned or mirrored (section D.1.27, display orientation).
+    /// Whether it must be presented rotated or mirrored (display orientation SEI; ITU-T H.264, section D.1.27).
     public private(set) var isRotated = false
-    /// Of its first sequence parameter set.
+    /// The profile of the first sequence parameter set; nil without one.
     public private(set) var profile: H264Profile?
 
+    /// Parses the NAL unit headers of an access unit.
     public init(_ bytes: UnsafeRawBufferPointer) {
         var reader = H264UnitReader(bytes)
         var isEmpty = true
@@ -28,6 +32,7 @@ public struct H264AccessUnit: Hashable, Sendable {
         if isEmpty { isDamaged = true }
     }
 
+    /// Parses the NAL unit headers of an access unit.
     public init(_ bytes: [UInt8]) { self = bytes.withUnsafeBytes(Self.init) }
 
     private mutating func take(_ unit: UnsafeRawBufferPointer) {
@@ -52,9 +57,10 @@ public struct H264AccessUnit: Hashable, Sendable {
         }
     }
 
-    /// Section 7.3.2.3.1: messages, each with its type and its size.
+    /// Parses supplemental enhancement information: messages with a type and a size each (ITU-T H.264, section
+    /// 7.3.2.3.1).
     private mutating func takeInformation(_ unit: UnsafeRawBufferPointer) {
-        // Few are so short; the others hold captions and the like.
+        // Orientation messages are short; longer units contain captions and the like.
         guard unit.count <= 64 else { return }
         var rest = H264BitReader(unit).bytes[...]
         while rest.count > 2 {
@@ -71,7 +77,7 @@ public struct H264AccessUnit: Hashable, Sendable {
                 var reader = H264BitReader([0] + body)
                 let isCancelled = reader.flag() ?? true
                 let isFlipped = (reader.bits(2) ?? 0) != 0
-                // In steps of a turn by 65,536; what is nearest to none is none.
+                // The angle is in units of 1/65,536 turn. An angle nearest to 0° counts as not rotated.
                 let angle = Int(reader.bits(16) ?? 0)
                 isRotated = !isCancelled && (isFlipped || (8_192..<57_344).contains(angle))
             }
@@ -80,7 +86,7 @@ public struct H264AccessUnit: Hashable, Sendable {
 
     private static let displayOrientation = 47
 
-    /// Section 7.3.3: `first_mb_in_slice`, `slice_type`; table 7-6.
+    /// Parses `first_mb_in_slice` and `slice_type` (ITU-T H.264, section 7.3.3 and table 7-6).
     private mutating func takeSlice(_ unit: UnsafeRawBufferPointer) {
         var header = H264BitWindow(unit, offset: 1)
         guard let macroblock = header.unsignedExponentialGolomb(), let type = header.unsignedExponentialGolomb(),
@@ -94,7 +100,7 @@ public struct H264AccessUnit: Hashable, Sendable {
     }
 }
 
-/// Types of NAL units (ITU-T H.264, table 7-1).
+/// NAL unit types (ITU-T H.264, table 7-1).
 enum H264UnitType {
     static let mask: UInt8 = 0x1F
     static let slice: UInt8 = 1

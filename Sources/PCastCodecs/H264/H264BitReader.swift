@@ -1,8 +1,8 @@
-/// The bits of a whole NAL unit without its header and its emulation prevention bytes (ITU-T H.264, sections 7.2, 7.4.1 and
-/// 9.1).
+/// A bit reader of a whole NAL unit, without its header and its emulation prevention bytes (ITU-T H.264, sections 7.2,
+/// 7.4.1 and 9.1).
 struct H264BitReader {
     let bytes: [UInt8]
-    /// In bits, from the beginning of the payload.
+    /// The number of bits that were read from the payload.
     private(set) var position = 0
 
     init(_ unit: some Collection<UInt8>) {
@@ -20,7 +20,7 @@ struct H264BitReader {
         self.bytes = bytes
     }
 
-    /// u(n), of at most 32 bits; nil when there are not so many.
+    /// Reads an unsigned number of at most 32 bits, u(n). Returns nil if fewer bits are left.
     mutating func bits(_ count: Int) -> UInt32? {
         guard position + count <= bytes.count * 8 else { return nil }
         var value: UInt32 = 0
@@ -33,7 +33,7 @@ struct H264BitReader {
 
     mutating func flag() -> Bool? { bits(1).map { $0 == 1 } }
 
-    /// ue(v).
+    /// Reads an unsigned Exp-Golomb code, ue(v). Returns nil if it is truncated or longer than 32 bits.
     mutating func unsignedExponentialGolomb() -> UInt32? {
         var zeros = 0
         while let bit = bits(1) {
@@ -44,13 +44,13 @@ struct H264BitReader {
         return nil
     }
 
-    /// se(v).
+    /// Reads a signed Exp-Golomb code, se(v). Returns nil if it is truncated or too long.
     mutating func signedExponentialGolomb() -> Int32? {
         unsignedExponentialGolomb().map { $0 & 1 == 1 ? Int32($0 / 2) + 1 : -Int32($0 / 2) }
     }
 }
 
-/// Writes the payload of a NAL unit bit by bit.
+/// A bit writer for the payload of a NAL unit.
 struct H264BitWriter {
     private var bytes: [UInt8] = []
     private var count = 0
@@ -65,12 +65,12 @@ struct H264BitWriter {
         count += 1
     }
 
-    /// Copies bits of another payload.
+    /// Copies a range of bits of another payload.
     mutating func copy(_ range: Range<Int>, of source: [UInt8]) {
         for position in range { append(source[position >> 3] >> UInt8(7 - position & 7) & 1 == 1) }
     }
 
-    /// The unit: its header, and the payload with a stop bit and with emulation prevention bytes.
+    /// Returns the NAL unit: the header, and the payload with a stop bit and emulation prevention bytes.
     func unit(_ header: UInt8) -> [UInt8] {
         var payload = self
         payload.append(true)

@@ -1,11 +1,11 @@
-/// The first 64 bits of a NAL unit's payload, without the emulation prevention bytes (ITU-T H.264, sections 7.2, 7.4.1
-/// and 9.1): enough for the numbers at the beginning of slices and parameter sets.
+/// The first 64 bits of a NAL unit's payload, without emulation prevention bytes (ITU-T H.264, sections 7.2, 7.4.1 and
+/// 9.1). They contain the first fields of slices and parameter sets.
 struct H264BitWindow {
     private var bits: UInt64 = 0
-    /// Bits that are left.
+    /// The number of bits that are left.
     private var count = 0
 
-    /// - Parameter offset: of the first byte within the unit.
+    /// Reads the bits of a NAL unit from a byte offset on.
     init(_ unit: UnsafeRawBufferPointer, offset: Int) {
         var zeros = 0
         for byte in unit.dropFirst(offset).prefix(12) where count < 64 {
@@ -19,7 +19,7 @@ struct H264BitWindow {
         }
     }
 
-    /// ue(v); nil when there are not so many bits.
+    /// Reads an unsigned Exp-Golomb code, ue(v). Returns nil if it is longer than the remaining bits.
     mutating func unsignedExponentialGolomb() -> UInt32? {
         let zeros = bits.leadingZeroBitCount
         let length = 2 * zeros + 1

@@ -1,6 +1,7 @@
 import PCastMedia
 
-/// The parameter sets of a stream of H.264, to stand before a picture that came without them (COD4).
+/// The parameter sets of an H.264 stream. They are inserted before key frames without parameter sets, because a viewer
+/// that joins there could not decode them.
 struct H264ParameterSets: Sendable {
     private struct Entry: Hashable, Sendable {
         let type: UInt8
@@ -8,41 +9,41 @@ struct H264ParameterSets: Sendable {
         var bytes: [UInt8]
     }
 
-    /// More than this is no parameter set of a camera or an encoder, and is not kept.
+    /// The most parameter sets, and the most bytes of each, that are stored. Cameras and encoders stay far below.
     private static let maximumCount = 32
     private static let maximumSize = 4096
 
     private var entries: [Entry] = []
-    /// What the container declares, for parameter sets that declare no colours.
+    /// The color description of the container, for sequence parameter sets without one.
     private let declared: VideoColor?
-    /// Why frames of the last sequence parameter set cannot be passed on.
+    /// The reason why frames with the last sequence parameter set cannot be passed through; nil if they can.
     private(set) var obstacle: PassThroughObstacle?
-    /// Whether colours were added to a parameter set as it came.
+    /// Whether a color description was added to a parameter set.
     private(set) var addsColor = false
 
     init(declared: VideoColor? = nil) { self.declared = declared }
 
-    /// Whether a picture can be decoded with them.
+    /// Whether there are a sequence and a picture parameter set.
     var isComplete: Bool {
         entries.contains { $0.type == H264UnitType.sequenceParameterSet }
             && entries.contains { $0.type == H264UnitType.pictureParameterSet }
     }
 
-    /// In Annex B, sequence parameter sets first.
+    /// The parameter sets in Annex B, sequence parameter sets first.
     var annexB: [UInt8] {
         [H264UnitType.sequenceParameterSet, H264UnitType.pictureParameterSet].flatMap { type in
             entries.filter { $0.type == type }.flatMap { [0, 0, 0, 1] + $0.bytes }
         }
     }
 
-    /// Of the last sequence parameter set.
+    /// The profile of the last sequence parameter set; nil without one.
     var profile: H264Profile? {
         guard let set = entries.last(where: { $0.type == H264UnitType.sequenceParameterSet }), set.bytes.count >= 4
         else { return nil }
         return H264Profile(number: set.bytes[1], constraints: set.bytes[2])
     }
 
-    /// Takes over those of an access unit; each replaces the one of its number.
+    /// Stores the parameter sets of an access unit. Each one replaces the previous one with its ID.
     mutating func remember(from accessUnit: UnsafeRawBufferPointer) {
         var reader = H264UnitReader(accessUnit)
         while let unit = reader.next() {
@@ -51,7 +52,8 @@ struct H264ParameterSets: Sendable {
                 unit.count <= Self.maximumSize
             else { continue }
             let bytes = type == H264UnitType.sequenceParameterSet ? learn(unit) : Array(unit)
-            // The number stands behind profile, constraints and level, or at once (sections 7.3.2.1.1 and 7.3.2.2).
+            // The ID follows profile, constraints and level, or comes first (ITU-T H.264, sections 7.3.2.1.1 and
+            // 7.3.2.2).
             var window = H264BitWindow(unit, offset: type == H264UnitType.sequenceParameterSet ? 4 : 1)
             guard let id = window.unsignedExponentialGolomb(), id < 256 else { continue }
             if let index = entries.firstIndex(where: { $0.type == type && $0.id == id }) {
@@ -62,9 +64,8 @@ struct H264ParameterSets: Sendable {
         }
     }
 
-    /// Notes what a sequence parameter set declares.
-    ///
-    /// - Returns: the set, with colours where it declares none and a viewer would take others for them.
+    /// Records what a sequence parameter set declares. Returns the set, with a color description added if viewers would
+    /// otherwise show wrong colors.
     private mutating func learn(_ unit: UnsafeRawBufferPointer) -> [UInt8] {
         let described = described(unit)
         addsColor = addsColor || described != nil
@@ -75,10 +76,9 @@ struct H264ParameterSets: Sendable {
         return described ?? Array(unit)
     }
 
-    /// A sequence parameter set with colours added; nil where it declares them, or where nobody reads them wrongly.
-    ///
-    /// Receivers take BT.601 for what is not declared. That is wrong of high definition, and where a container declares
-    /// something else.
+    /// Returns a sequence parameter set with a color description added; nil if it has one or does not need one.
+    /// Receivers assume BT.601 without a description, which is wrong for high definition and for containers that
+    /// declare another one.
     func described(_ unit: UnsafeRawBufferPointer) -> [UInt8]? {
         guard let set = H264SequenceParameterSet(unit), set.matrixCode == nil else { return nil }
         let assumed = VideoColor.assumed(for: set.dimensions)
@@ -86,14 +86,14 @@ struct H264ParameterSets: Sendable {
         return set.describing(declared ?? assumed)
     }
 
-    /// Sequence and picture parameter sets alone, in Annex B, as containers want them apart.
+    /// Returns the sequence and picture parameter sets of an access unit in Annex B, as containers require them.
     static func annexB(in bytes: [UInt8]) -> [UInt8] {
         var sets = H264ParameterSets()
         bytes.withUnsafeBytes { sets.remember(from: $0) }
         return sets.annexB
     }
 
-    /// The first sequence parameter set of an access unit; nil without one that can be read.
+    /// Returns the first sequence parameter set of an access unit; nil if none can be parsed.
     static func sequenceParameterSet(in bytes: [UInt8]) -> H264SequenceParameterSet? {
         bytes.withUnsafeBytes { bytes in
             var reader = H264UnitReader(bytes)

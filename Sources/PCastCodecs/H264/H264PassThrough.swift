@@ -1,35 +1,41 @@
 public import PCastMedia
 
-/// Brings coded pictures of a camera or a file into the form in which they are sent: beginning with an IDR picture,
-/// with parameter sets before each, with colours declared where they would be taken for others, and with nothing that refers
-/// to what is missing.
+/// Converts encoded frames of a camera or a file to the form in which they are sent. The result starts with an IDR
+/// frame, and every key frame contains parameter sets. A color description is added where viewers would show wrong
+/// colors. Frames that refer to missing frames are dropped.
 public struct H264PassThrough: Sendable {
     private var parameterSets: H264ParameterSets
     private var needsKeyFrame = true
     private var order = PictureOrder()
 
-    /// Pictures that were held back: damaged ones, and those that refer to them. What comes before the first key frame
-    /// is not counted.
+    /// The number of frames that were dropped: damaged ones, and those that refer to them. Frames before the first key
+    /// frame do not count.
     public private(set) var droppedCount = 0
     private var hasBegun = false
 
-    /// Of the pictures, as far as a parameter set has told.
+    /// The profile of the stream; nil before the first sequence parameter set.
     public var profile: H264Profile? { parameterSets.profile }
 
+    /// Creates a filter.
+    ///
     /// - Parameters:
-    ///   - parameterSets: what is known of them before the first picture, in Annex B; may be empty.
-    ///   - color: what a container or a device declares, for frames that declare nothing themselves.
+    ///   - parameterSets: The parameter sets from a header, in Annex B; may be empty.
+    ///   - color: The color description of the container or the device, for streams without one.
     public init(parameterSets: [UInt8] = [], color: VideoColor? = nil) {
         self.parameterSets = H264ParameterSets(declared: color)
         remember(parameterSets)
     }
 
+    /// Filters an access unit.
+    ///
     /// - Parameters:
-    ///   - accessUnit: one picture in Annex B, or what belongs to the next.
-    ///   - isDamaged: whether it is known to be.
-    ///   - timestamp: of 90 kHz.
-    /// - Returns: what is to be sent; nil for what is held back.
-    /// - Throws: `PassThroughObstacle` when these pictures cannot be passed on; decode them, this one first.
+    ///   - accessUnit: One frame in Annex B, or NAL units that belong to the next frame.
+    ///   - isDamaged: Whether the container marks it as damaged.
+    ///   - timestamp: The timestamp at 90 kHz.
+    ///   - captureTime: The capture time; nil if it is unknown.
+    /// - Returns: The frame to send; nil if it is dropped.
+    /// - Throws: `PassThroughObstacle` if the stream cannot be sent like this. Decode it instead, starting with this
+    ///   frame.
     public mutating func pass(
         _ accessUnit: [UInt8], isDamaged: Bool = false, timestamp: MediaTime, captureTime: WallTime?
     ) throws(PassThroughObstacle) -> EncodedFrame? {
@@ -54,18 +60,18 @@ public struct H264PassThrough: Sendable {
             isKeyFrame: unit.isKeyFrame, timestamp: timestamp, captureTime: captureTime)
     }
 
-    /// Takes over parameter sets that stand apart: a file's header, or one that came on the way.
+    /// Stores parameter sets that come outside of frames, in a container's header or within the stream.
     mutating func remember(_ sets: [UInt8]) { sets.withUnsafeBytes { parameterSets.remember(from: $0) } }
 
-    /// What follows refers to it.
+    /// Drops a frame. The following frames refer to it, so they are dropped until the next key frame.
     private mutating func drop() -> EncodedFrame? {
         if hasBegun { droppedCount += 1 }
         needsKeyFrame = true
         return nil
     }
 
-    /// With parameter sets, which stand behind an access unit delimiter and before all else (section 7.4.1.2.3), without
-    /// units of types that mean nothing, and with colours in the sequence parameter sets that lack them.
+    /// Returns the access unit with the parameter sets after its access unit delimiter and before everything else
+    /// (ITU-T H.264, section 7.4.1.2.3). NAL units of unspecified types are removed, and color descriptions are added.
     private func rewritten(_ accessUnit: [UInt8], with sets: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(sets.count + accessUnit.count + 16)

@@ -1,18 +1,20 @@
-/// A profile of H.264 as a sequence parameter set names it (ITU-T H.264, annex A).
+/// An H.264 profile as in a sequence parameter set (ITU-T H.264, annex A).
 public struct H264Profile: Hashable, Sendable, CustomStringConvertible {
-    /// `profile_idc`.
+    /// The value of `profile_idc`.
     public let number: UInt8
-    /// The six constraint flags, `constraint_set0_flag` in the highest bit, and two reserved bits.
+    /// The six constraint flags, with `constraint_set0_flag` as the highest bit, and two reserved bits.
     public let constraints: UInt8
 
+    /// Creates a profile from `profile_idc` and the byte of constraint flags.
     public init(number: UInt8, constraints: UInt8) {
         self.number = number
         self.constraints = constraints
     }
 
-    /// Whether the receivers of WebRTC decode it: 4:2:0 in 8 bits, without data partitioning.
+    /// Whether WebRTC receivers decode it: 4:2:0 with 8 bits, without data partitioning.
     public var isWidelyDecodable: Bool { [66, 77, 100].contains(number) }
 
+    /// The name of the profile, such as `constrained baseline`.
     public var description: String {
         switch number {
         case 66: constraints & 0x40 != 0 ? "constrained baseline" : "baseline"

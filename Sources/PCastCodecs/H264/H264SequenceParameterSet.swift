@@ -1,34 +1,32 @@
 import PCastMedia
 
-/// What a sequence parameter set of H.264 declares of the frames: size, interlacing, aspect ratio and colours (ITU-T H.264,
-/// sections 7.3.2.1.1 and E.1.1).
+/// The fields of an H.264 sequence parameter set that describe frames: size, interlacing, aspect ratio and color (ITU-T
+/// H.264, sections 7.3.2.1.1 and E.1.1).
 struct H264SequenceParameterSet {
-    /// Of the cropped frame.
+    /// The size of the frame after cropping.
     let dimensions: Dimensions
-    /// `frame_mbs_only_flag`: no frame consists of two fields.
+    /// Whether all frames are progressive (`frame_mbs_only_flag`).
     let isProgressive: Bool
     private(set) var sampleAspectRatio: SampleAspectRatio?
-    /// `video_full_range_flag`; nil where it is not written.
+    /// The value of `video_full_range_flag`; nil if it is absent.
     private(set) var isFullRange: Bool?
-    /// `matrix_coefficients`; nil where they are not written, or written as unspecified.
+    /// The value of `matrix_coefficients`; nil if it is absent or unspecified.
     private(set) var matrixCode: UInt8?
 
     private let header: UInt8
     private let payload: [UInt8]
     private let end: Int
-    /// Where `vui_parameters_present_flag` is, and what follows it, in bits.
+    /// The bit position of `vui_parameters_present_flag`.
     private let vuiFlag: Int
     private let hasVUI: Bool
-    /// Where `video_signal_type_present_flag` is; nil without the VUI.
+    /// The bit position of `video_signal_type_present_flag`; nil without a VUI.
     private var signalFlag: Int?
     private var hasSignal = false
     private var format: UInt32 = 5
-    /// Behind the colour description, or where it would be.
+    /// The bit position after the color description, or where it would be.
     private var behindSignal = 0
 
-    /// Reads a NAL unit.
-    ///
-    /// - Returns: nil for one that is cut short or breaks the syntax.
+    /// Parses a NAL unit. Returns nil if it is truncated or invalid.
     init?(_ unit: some Collection<UInt8>) {
         guard let header = unit.first, header & H264UnitType.mask == H264UnitType.sequenceParameterSet else {
             return nil
@@ -43,7 +41,7 @@ struct H264SequenceParameterSet {
         if hasVUI { guard readVUI(&reader) else { return nil } }
     }
 
-    /// Where the stop bit is (section 7.3.2.11).
+    /// Returns the bit position of the stop bit (ITU-T H.264, section 7.3.2.11).
     private static func end(of payload: [UInt8]) -> Int? {
         guard let last = payload.lastIndex(where: { $0 != 0 }) else { return nil }
         return last * 8 + 7 - payload[last].trailingZeroBitCount
@@ -72,7 +70,7 @@ struct H264SequenceParameterSet {
                 guard let side = reader.unsignedExponentialGolomb(), side < 16_384 else { return nil }
                 crop.append(Int(side))
             }
-            // Table 6-1: chroma samples in each direction.
+            // The units of the cropping offsets in samples (ITU-T H.264, table 6-1).
             let unit = (x: chroma == 1 || chroma == 2 ? 2 : 1, y: (chroma == 1 ? 2 : 1) * fields)
             size.width -= (crop[0] + crop[1]) * unit.x
             size.height -= (crop[2] + crop[3]) * unit.y
@@ -81,7 +79,7 @@ struct H264SequenceParameterSet {
         return (Dimensions(width: size.width, height: size.height), isProgressive)
     }
 
-    /// - Returns: `chroma_format_idc`.
+    /// Skips the fields that only high profiles contain, and returns `chroma_format_idc`.
     private static func skipHighProfile(_ reader: inout H264BitReader) -> UInt32? {
         guard let chroma = reader.unsignedExponentialGolomb(), chroma <= 3 else { return nil }
         if chroma == 3 { guard reader.flag() != nil else { return nil } }
@@ -97,7 +95,7 @@ struct H264SequenceParameterSet {
         return chroma
     }
 
-    /// Section 7.3.2.1.1.1.
+    /// Skips a scaling list (ITU-T H.264, section 7.3.2.1.1.1).
     private static func skipScalingList(_ reader: inout H264BitReader, _ size: Int) -> Bool {
         var (last, next): (Int32, Int32) = (8, 8)
         for _ in 0..<size {
@@ -110,7 +108,7 @@ struct H264SequenceParameterSet {
         return true
     }
 
-    /// `log2_max_frame_num_minus4` and the picture order count.
+    /// Skips `log2_max_frame_num_minus4` and the picture order count.
     private static func skipOrder(_ reader: inout H264BitReader) -> Bool {
         guard reader.unsignedExponentialGolomb() != nil, let type = reader.unsignedExponentialGolomb() else {
             return false
@@ -124,7 +122,7 @@ struct H264SequenceParameterSet {
         return true
     }
 
-    /// Table E-1.
+    /// The sample aspect ratios by `aspect_ratio_idc` (ITU-T H.264, table E-1).
     private static let aspectRatios: [(Int32, Int32)] = [
         (0, 0), (1, 1), (12, 11), (10, 11), (16, 11), (40, 33), (24, 11), (20, 11), (32, 11), (80, 33), (18, 11),
         (15, 11),
@@ -162,8 +160,8 @@ struct H264SequenceParameterSet {
         return true
     }
 
-    /// The unit with these colours declared in its VUI, in place of what is declared there. The range stays where it is
-    /// written.
+    /// Returns the NAL unit with this color description in its VUI, in place of any other. A range flag that is present
+    /// is kept.
     func describing(_ color: VideoColor) -> [UInt8] {
         var writer = H264BitWriter()
         let isFull = isFullRange ?? (color.range == .full)
@@ -181,10 +179,10 @@ struct H264SequenceParameterSet {
         } else {
             writer.copy(0..<vuiFlag, of: payload)
             writer.write(1, 1)
-            // No aspect ratio, no overscan.
+            // No aspect ratio and no overscan.
             writer.write(0, 2)
             writeSignal()
-            // No chroma location, timing, NAL and VCL parameters, picture structure or restrictions.
+            // No chroma location, timing, NAL and VCL parameters, picture structure or bitstream restrictions.
             writer.write(0, 6)
         }
         return writer.unit(header)

@@ -1,16 +1,16 @@
-/// Walks the NAL units of a byte stream (ITU-T H.264, annex B) without copying.
+/// An iterator over the NAL units of a byte stream (ITU-T H.264, annex B) that does not copy.
 struct H264UnitReader {
     private let bytes: UnsafeRawBufferPointer
-    /// The first byte after the last start code that was found; nil after the last unit.
+    /// The index after the last start code that was found; nil after the last NAL unit.
     private var position: Int?
 
-    /// - Parameter bytes: valid as long as the reader is used.
+    /// Creates a reader. The bytes must stay valid while it is used.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
         position = Self.startCode(in: bytes, from: 0).map { $0 + 3 }
     }
 
-    /// The next unit that is not empty, its header first, without the zeros that trail it; nil after the last.
+    /// Returns the next NAL unit that is not empty, without trailing zeros; nil after the last one.
     mutating func next() -> UnsafeRawBufferPointer? {
         while let start = position {
             let following = Self.startCode(in: bytes, from: start)
@@ -22,8 +22,8 @@ struct H264UnitReader {
         return nil
     }
 
-    /// Where the next 00 00 01 stands. Every third byte is looked at: what is more than 1 cannot be part of one, nor
-    /// can the two before it begin one.
+    /// Returns the index of the next start code 00 00 01. It examines every third byte: a byte above 1 is no part of a
+    /// start code, and neither of the two bytes before it can start one.
     private static func startCode(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var index = start + 2
         while index < bytes.count {

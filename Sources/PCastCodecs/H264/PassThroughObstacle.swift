@@ -1,19 +1,20 @@
-/// Why coded pictures cannot be passed on as they are, and are decoded and encoded anew.
+/// The reason why encoded frames cannot be sent as they are and must be decoded and encoded again.
 public enum PassThroughObstacle: Error, Hashable, Sendable, CustomStringConvertible {
-    /// They are of another codec; its name.
+    /// Another codec, with its name.
     case codec(String)
-    /// Pictures refer to later ones, or come in another order than they are shown: receivers of WebRTC would judder
-    /// (COD5).
+    /// Frames refer to later ones or come out of presentation order (B-frames). WebRTC receivers present frames in the
+    /// order of arrival, so motion would stutter.
     case hasReordering
-    /// A profile that receivers of WebRTC do not decode.
+    /// A profile that WebRTC receivers do not decode.
     case profile(H264Profile)
-    /// Each picture holds two fields.
+    /// Each frame consists of two fields.
     case interlaced
-    /// Frames are shown turned or mirrored, which receivers of WebRTC do not do.
+    /// Frames must be presented rotated or mirrored, which the bitstream alone does not tell WebRTC receivers.
     case rotated
-    /// Pixels are not square, which receivers of WebRTC do not heed.
+    /// Pixels are not square. WebRTC receivers ignore the sample aspect ratio.
     case anamorphic
 
+    /// The description for display.
     public var description: String {
         switch self {
         case .codec(let name): "the video is coded in \(name), not in H.264"

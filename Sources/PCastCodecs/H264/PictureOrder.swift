@@ -1,14 +1,14 @@
 import PCastMedia
 
-/// Whether pictures come in another order than they are shown, told by their times alone.
+/// Detects from timestamps alone whether frames come out of presentation order.
 ///
-/// One step back is none: the first packets of RTSP have a time that is corrected when more is known, and clocks are
-/// set. Reordered pictures step back again and again.
+/// A single step back is not reordering: RTSP corrects the first timestamps after an RTCP sender report, and clocks are
+/// set. Reordered frames step back repeatedly.
 struct PictureOrder {
-    /// A longer step back is a clock that was set.
+    /// The size of a step back, in ticks, that counts as a clock change.
     private static let longestStep = ClockRate.video.hertz
-    /// So many steps back, with no more pictures between two of them than encoders reorder (ITU-T H.264, section A.3.1:
-    /// 16).
+    /// The number of steps back that indicate reordering. Two of them must be at most 16 frames apart, the largest
+    /// reorder depth (ITU-T H.264, section A.3.1).
     private static let limit = 3
     private static let distance = 16
 
@@ -16,7 +16,7 @@ struct PictureOrder {
     private var steps = 0
     private var picturesSinceStep = 0
 
-    /// Takes the next picture's time, in ticks of 90 kHz.
+    /// Adds the next frame's timestamp at 90 kHz and returns whether frames are reordered.
     mutating func isReordered(_ ticks: Int64) -> Bool {
         defer { last = ticks }
         picturesSinceStep += 1

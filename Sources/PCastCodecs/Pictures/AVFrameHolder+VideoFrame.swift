@@ -2,7 +2,7 @@ import CFFmpeg
 import PCastMedia
 
 extension AVFrameHolder {
-    /// Lets libav look at a picture of ours; valid as long as that is.
+    /// Makes the `AVFrame` refer to the memory of a frame, without a reference count. The frame must outlive its use.
     func wrap(_ frame: VideoFrame) {
         pointer.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         pointer.pointee.width = Int32(frame.dimensions.width)
@@ -16,7 +16,8 @@ extension AVFrameHolder {
         pointer.pointee.linesize.2 = Int32(frame.strideUV)
     }
 
-    /// Lets libav keep a picture of ours without copying it: it lives until libav has let go. From any thread.
+    /// Makes the `AVFrame` refer to the memory of a frame without copying. FFmpeg keeps the frame alive and may release
+    /// it on any thread.
     func lend(_ frame: VideoFrame) {
         clear()
         wrap(frame)
@@ -25,7 +26,7 @@ extension AVFrameHolder {
             frame.planeY, frame.memory.count,
             { owner, _ in Unmanaged<VideoFrame>.fromOpaque(owner!).release() }, owner.toOpaque(),
             AV_BUFFER_FLAG_READONLY)
-        // Out of memory for that: libav copies what is not counted.
+        // Allocation failed. FFmpeg copies frames that are not reference-counted.
         if pointer.pointee.buf.0 == nil { owner.release() }
     }
 

@@ -1,31 +1,32 @@
 import PCastMedia
 
-/// Makes progressive frames of interlaced ones, each at once: the field that was captured first is kept, and the other one
-/// is replaced where the two do not belong to one moment.
+/// Converts interlaced frames to progressive ones without delay. It keeps the field that was captured first, and
+/// interpolates the other one where the two differ by motion.
 ///
-/// A sample of the other field stays where nothing has moved since the frame before, or where it lies between its neighbours
-/// above and below, so that it shows no comb. So still pictures keep their full height, and what moves has that of a field.
-/// Used by one thread at a time.
+/// A sample of the other field is kept if nothing moved since the previous frame, or if it lies between its neighbours
+/// above and below and therefore shows no combing. Still parts keep the full vertical resolution; moving parts have the
+/// resolution of one field. Only one thread may use it at a time.
 final class Deinterlacer {
+    /// A field of an interlaced frame.
     enum Field {
-        /// Of the rows 0, 2, 4 and so on.
+        /// The rows 0, 2, 4 and so on.
         case top
         case bottom
     }
 
     private let pool = VideoFramePool()
-    /// As it came, to see what has moved.
+    /// The previous input frame, for motion detection.
     private var previous: VideoFrame?
 
-    /// The comb that is not seen.
+    /// The largest deviation that is not visible as combing.
     private static let combTolerance: Int16 = 4
-    /// The noise of what does not move.
+    /// The largest difference that counts as noise and not as motion.
     private static let stillTolerance: Int16 = 3
 
-    /// Forgets the frame before: what comes next is of another scene or stream.
+    /// Discards the previous frame before another scene or stream.
     func reset() { previous = nil }
 
-    /// - Parameter field: the one that was captured first.
+    /// Returns the progressive frame. It keeps `field`, the field that was captured first.
     func deinterlace(_ frame: VideoFrame, keeping field: Field) -> VideoFrame {
         let before = previous?.dimensions == frame.dimensions ? previous : nil
         previous = frame
@@ -55,7 +56,7 @@ final class Deinterlacer {
         return result
     }
 
-    /// Writes one row of the field that is not kept. In 16 bits and without branches, so that the compiler makes vectors of
+    /// Writes one row of the other field. It uses 16-bit arithmetic without branches, so that the compiler vectorizes
     /// it.
     private static func restore(
         _ target: UnsafeMutablePointer<UInt8>, from source: UnsafeMutablePointer<UInt8>,

@@ -1,12 +1,12 @@
 import CFFmpeg
 import PCastMedia
 
-/// The shape of a pixel, its width by its height (ITU-T H.264, section E.2.1, `aspect_ratio_idc`).
+/// The sample aspect ratio: the width of a pixel to its height (ITU-T H.264, section E.2.1, `aspect_ratio_idc`).
 struct SampleAspectRatio: Hashable, Sendable {
     var width: Int32
     var height: Int32
 
-    /// Returns nil for what is unspecified, and for shapes that no camera or encoder makes: more than four to one.
+    /// Creates a ratio. Returns nil if it is unspecified or more extreme than 4:1, which no camera or encoder produces.
     init?(_ width: Int32, _ height: Int32) {
         guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16, width <= 4 * height, height <= 4 * width
         else {
@@ -15,11 +15,11 @@ struct SampleAspectRatio: Hashable, Sendable {
         (self.width, self.height) = (width, height)
     }
 
-    /// The size at which frames of these pixels are shown with square ones: the longer side of a pixel grows, so that nothing
-    /// is lost. Both sides are even. Frames that would become larger than any decoder takes stay as they are.
+    /// Returns the size at which frames have square pixels. The longer side of the pixel grows, so that no detail is
+    /// lost. Both sides are even. A frame that would exceed 8,192 pixels keeps its size.
     func squareDimensions(of dimensions: Dimensions) -> Dimensions {
         let ratio = Double(width) / Double(height)
-        // Ratios such as 1216:1215 are rounded sizes, and no shape of pixels.
+        // Ratios such as 1216:1215 come from rounded sizes.
         guard abs(ratio - 1) > 0.005 else { return dimensions }
         func even(_ length: Double) -> Int { max(2, Int((length / 2).rounded()) * 2) }
         var square = dimensions
@@ -32,18 +32,18 @@ struct SampleAspectRatio: Hashable, Sendable {
     }
 }
 
-/// What a track declares of how its coded frames are presented: their rotation, and the shape of their pixels.
+/// The presentation of a track's frames: rotation, mirroring, and aspect ratio.
 struct FrameGeometry: Hashable, Sendable {
     var mirroring: PictureMirroring = []
-    /// After mirroring.
+    /// The rotation after mirroring.
     var turn = PictureTurn.none
-    /// nil where nothing is declared.
+    /// The sample aspect ratio; nil if it is not declared.
     var sampleAspectRatio: SampleAspectRatio?
 
-    /// Frames are shown as they are coded, unless they say otherwise themselves.
+    /// Creates a geometry without changes. A frame's own side data may add some.
     init() {}
 
-    /// Reads the display matrix (ISO/IEC 14496-12, section 8.3.2) and the aspect ratio that the container declares, or else
+    /// Reads the display matrix (ISO/IEC 14496-12, section 8.3.2) and the aspect ratio. The container's ratio precedes
     /// the codec's.
     init(_ stream: UnsafeMutablePointer<AVStream>) {
         if let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nil) {
@@ -55,21 +55,21 @@ struct FrameGeometry: Hashable, Sendable {
         }
     }
 
-    /// Whether frames are presented otherwise than they are coded.
+    /// Returns whether frames of this size are presented differently from how they are coded.
     func changes(_ dimensions: Dimensions) -> Bool {
         isTurned || sampleAspectRatio.map { $0.squareDimensions(of: dimensions) != dimensions } ?? false
     }
 
     var isTurned: Bool { turn != .none || !mirroring.isEmpty }
 
-    /// The size of the presented frames.
+    /// Returns the presented size of frames with this coded size.
     func presented(_ dimensions: Dimensions) -> Dimensions {
         let square = sampleAspectRatio?.squareDimensions(of: dimensions) ?? dimensions
         return turn.exchangesSides ? Dimensions(width: square.height, height: square.width) : square
     }
 
-    /// Takes over what a decoded picture says of itself: a matrix of its own, and the aspect ratio where the container has
-    /// none.
+    /// Returns the geometry with a decoded frame's own display matrix, and with its aspect ratio if the container
+    /// declares none.
     func refined(by picture: UnsafeMutablePointer<AVFrame>) -> FrameGeometry {
         var geometry = self
         if let data = av_frame_get_side_data(picture, AV_FRAME_DATA_DISPLAYMATRIX), data.pointee.size >= 36 {
@@ -80,7 +80,7 @@ struct FrameGeometry: Hashable, Sendable {
         return geometry
     }
 
-    /// x' = ax + cy, y' = bx + dy, with y from above to below. Angles between are brought to the nearest right one.
+    /// Reads a matrix: x' = ax + cy, y' = bx + dy, with y downwards. Other angles are rounded to a multiple of 90°.
     private mutating func takeMatrix(_ matrix: UnsafePointer<Int32>) {
         var (a, b) = (Double(matrix[0]), Double(matrix[1]))
         let (c, d) = (Double(matrix[3]), Double(matrix[4]))

@@ -2,24 +2,24 @@ import CFFmpeg
 import CYUV
 public import PCastMedia
 
-/// A graphic with transparency, to be laid over pictures: red, green, blue and alpha, each of eight bits, the colours
-/// multiplied by alpha, as browsers give them.
+/// An image with transparency that is drawn over frames: RGBA, 8 bits each, premultiplied by alpha as browsers produce
+/// it.
 public final class Graphic: @unchecked Sendable {  // the pixels are written only before `init` returns
+    /// The size of the image.
     public let dimensions: Dimensions
-    /// Rows of `4 * dimensions.width` bytes.
+    /// The pixels in rows of `4 * dimensions.width` bytes.
     let pixels: UnsafeMutablePointer<UInt8>
-    /// Nothing of it is to be seen.
+    /// Whether it is fully transparent.
     public let isEmpty: Bool
 
-    /// The most that is read: what anybody shows.
+    /// The largest image that is decoded.
     private static let most = Dimensions(width: 4_096, height: 4_096)
 
     deinit { pixels.deallocate() }
 
-    /// Reads a PNG file whose colours are multiplied by alpha, as those of Chromium's screencast are.
-    ///
-    /// - Throws: `CodecError.damaged` for what is no such file, `CodecError.unsupported` for one of more than 4096 pixels
-    ///   across or down, `CodecError.missing`.
+    /// Decodes a PNG file with premultiplied colors, such as those of Chromium's screencast. Throws
+    /// `CodecError.damaged` for an invalid file, `CodecError.unsupported` for more than 4,096 pixels in width or
+    /// height, or `CodecError.missing`.
     public init(premultipliedPNG bytes: [UInt8]) throws(CodecError) {
         let picture = try Self.decode(bytes)
         let (width, height) = (Int(picture.pointer.pointee.width), Int(picture.pointer.pointee.height))
@@ -42,7 +42,7 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
         context.pointer.pointee.max_pixels = Int64(most.width * most.height)
         try context.open(codec)
         let packet = AVPacketHolder()
-        // libavcodec reads a little beyond the end, so the bytes are copied into padded memory.
+        // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         guard av_new_packet(packet.pointer, Int32(clamping: bytes.count)) >= 0 else {
             throw .damaged("a graphic of \(bytes.count) bytes")
         }

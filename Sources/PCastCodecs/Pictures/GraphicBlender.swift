@@ -2,19 +2,18 @@ import CFFmpeg
 import CYUV
 public import PCastMedia
 
-/// Lays graphics over pictures, by libyuv. Used by one thread at a time.
+/// Draws graphics over frames (libyuv). Only one thread may use it at a time.
 ///
-/// A graphic is brought to the size and the colours of pictures once, for as many of them as it is laid over.
+/// It converts a graphic to the size and color of the frames once and reuses the result.
 public final class GraphicBlender {
     private let pool = VideoFramePool()
     private var layer: GraphicLayer?
 
+    /// Creates a blender.
     public init() {}
 
-    /// The picture with the graphic over all of it, whatever their sizes; the picture itself where nothing is to be seen of
-    /// the graphic.
-    ///
-    /// - Throws: `CodecError.failed` when there is no memory.
+    /// Returns the frame with the graphic stretched over all of it; the same frame if the graphic is fully transparent.
+    /// Throws `CodecError.failed` if memory is exhausted.
     public func blend(_ graphic: Graphic, over frame: VideoFrame) throws(CodecError) -> VideoFrame {
         if graphic.isEmpty { return frame }
         let layer: GraphicLayer
@@ -41,7 +40,7 @@ public final class GraphicBlender {
     }
 }
 
-/// A graphic as pictures of one size and one matrix are: three planes and one of alpha, not multiplied.
+/// A graphic that is converted for frames of one size and matrix: three planes and an alpha plane, not premultiplied.
 private final class GraphicLayer {
     let graphic: Graphic
     let dimensions: Dimensions
@@ -54,8 +53,8 @@ private final class GraphicLayer {
         let stride = 4 * dimensions.width
         let colours = UnsafeMutablePointer<UInt8>.allocate(capacity: stride * dimensions.height)
         defer { colours.deallocate() }
-        // Scaled while multiplied: what cannot be seen has no colour that could run into what can. Where red and blue
-        // stand is all the same to both.
+        // It is scaled while premultiplied, so that the colors of transparent pixels do not bleed. The order of red and
+        // blue does not matter here.
         let scaled = ARGBScale(
             graphic.pixels, Int32(4 * graphic.dimensions.width), Int32(graphic.dimensions.width),
             Int32(graphic.dimensions.height), colours, Int32(stride), width, height, kFilterBox)

@@ -1,17 +1,18 @@
 public import PCastMedia
 
-/// Brings frames from one matrix to another, for codecs that have only one. Used by one thread at a time.
+/// Converts frames between the BT.601 and BT.709 matrices, for codecs that support only one. Only one thread may use it
+/// at a time.
 public final class MatrixConverter {
     private let pool = VideoFramePool()
 
-    /// Numbers of fixed point have so many bits behind it.
+    /// The number of fractional bits in fixed-point factors.
     private static let precision: Int32 = 14
 
+    /// Creates a converter.
     public init() {}
 
-    /// Returns the frame with samples of BT.601 or BT.709; the same frame when it has those already.
-    ///
-    /// Luma and chroma of one matrix are linear in those of another: red, green and blue need not be made between.
+    /// Returns the frame with this matrix; the same frame if it already has it. Luma and chroma of one matrix are
+    /// linear combinations of those of the other, so no RGB values are computed.
     public func convert(_ frame: VideoFrame, to matrix: MatrixCoefficients) -> VideoFrame {
         guard frame.matrix != matrix else { return frame }
         let target = pool.frame(
@@ -19,7 +20,7 @@ public final class MatrixConverter {
             color: VideoColor(matrix: matrix))
         let factors = Factors(from: frame.matrix, to: matrix)
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
-        // What is added to the luma of a row of chroma samples.
+        // The value to add to the luma samples of a row of chroma samples.
         var added = [Int16](repeating: 0, count: (width + 1) / 2)
         for row in 0..<(height + 1) / 2 {
             let offset = row * frame.strideUV
@@ -62,13 +63,13 @@ public final class MatrixConverter {
         }
     }
 
-    /// Of a luma that goes over 219 steps, and chroma that goes over 224.
+    /// The conversion factors between luma with 219 steps and chroma with 224 steps.
     private struct Factors {
         var yb, yr, bb, br, rb, rr: Int32
 
         init(from source: MatrixCoefficients, to target: MatrixCoefficients) {
             let (from, to) = (Weights(source), Weights(target))
-            /// Red, green and blue of chroma alone, where luma is zero.
+            /// Returns the RGB values of chroma alone, with zero luma.
             func colors(_ b: Double, _ r: Double) -> (red: Double, green: Double, blue: Double) {
                 let red = 2 * (1 - from.red) * r
                 let blue = 2 * (1 - from.blue) * b
@@ -87,7 +88,7 @@ public final class MatrixConverter {
         }
     }
 
-    /// The shares of red, green and blue in luma (H.273, table 4).
+    /// The weights of red, green and blue in luma (ITU-T H.273, table 4).
     private struct Weights {
         var red, blue: Double
         var green: Double { 1 - red - blue }

@@ -1,8 +1,8 @@
 import CFFmpeg
 import PCastMedia
 
-/// Brings libav's pictures, of whatever format, range and shape, into ours: I420 in limited range, upright, progressive and
-/// with square pixels.
+/// Converts decoded frames of any format, range and geometry to I420 in limited range, upright, progressive and with
+/// square pixels.
 final class PictureConverter {
     private let pool = VideoFramePool()
     private var scaler: OpaquePointer?
@@ -12,9 +12,9 @@ final class PictureConverter {
 
     deinit { sws_freeContext(scaler) }
 
-    /// Converts a picture. An odd last column or row is left out.
-    ///
-    /// - Parameter geometry: what the container declares.
+    /// Converts a frame with the container's geometry. An odd last column or row is cropped. Throws
+    /// `CodecError.damaged` for an empty frame, or `CodecError.unsupported` for a pixel format that cannot be
+    /// converted.
     func convert(
         _ picture: UnsafeMutablePointer<AVFrame>, geometry: FrameGeometry = FrameGeometry(), captureTime: WallTime?,
         timestamp: MediaTime
@@ -47,7 +47,7 @@ final class PictureConverter {
         return deinterlacer.deinterlace(woven, keeping: picture.pointee.top_field_first != 0 ? .top : .bottom)
     }
 
-    /// - Parameter coded: what is taken of the picture; the rest is cut, not squeezed.
+    /// Fills a frame from the `coded` part of the decoded picture. The rest is cropped and not scaled.
     private func fill(
         _ frame: VideoFrame, from picture: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor
     ) throws(CodecError) {

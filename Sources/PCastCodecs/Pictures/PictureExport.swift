@@ -1,12 +1,13 @@
 import CYUV
 public import PCastMedia
 
-/// Pictures in a caller's own memory and format, for applications that show or examine them themselves.
+/// Copies frames to an application's memory in its pixel format.
 public enum PictureExport {
+    /// A pixel format.
     public enum Format: String, CaseIterable, Sendable {
-        /// Three planes, Y, U, V, each without padding between rows but the stride's; colours have half the stride.
+        /// Three planes (Y, U, V). The chroma planes have half the stride.
         case i420
-        /// Y, and then U and V by turns with the same stride.
+        /// A plane of Y, then a plane of interleaved U and V with the same stride.
         case nv12
         /// Blue, green, red, and 255; full range.
         case bgra
@@ -14,7 +15,7 @@ public enum PictureExport {
         case rgba
     }
 
-    /// The bytes from one row to the next when there is nothing between them; of several planes, in the first.
+    /// Returns the number of bytes in a row without padding; of the first plane if there are several.
     public static func minimumStride(_ format: Format, width: Int) -> Int {
         switch format {
         case .i420, .nv12: (width + 1) & ~1
@@ -22,9 +23,8 @@ public enum PictureExport {
         }
     }
 
-    /// The bytes that `write` fills, padding between rows included.
-    ///
-    /// - Parameter stride: bytes from row to row of the first plane; 0 for rows without padding.
+    /// Returns the number of bytes that `write` fills, including padding. The stride is the number of bytes per row of
+    /// the first plane; 0 for rows without padding.
     public static func byteCount(_ format: Format, dimensions: Dimensions, stride: Int = 0) -> Int {
         let stride = stride == 0 ? minimumStride(format, width: dimensions.width) : stride
         let halfHeight = (dimensions.height + 1) / 2
@@ -35,12 +35,14 @@ public enum PictureExport {
         }
     }
 
-    /// Writes a picture into memory.
+    /// Copies a frame to memory.
     ///
     /// - Parameters:
-    ///   - memory: at least `byteCount` bytes.
-    ///   - stride: bytes from row to row of the first plane; 0 for rows without padding.
-    /// - Throws: `CodecError.unsupported` when the memory is too small or the stride shorter than a row.
+    ///   - frame: The frame.
+    ///   - format: The pixel format to convert to.
+    ///   - memory: The memory, of at least `byteCount` bytes.
+    ///   - stride: The number of bytes per row of the first plane; 0 for rows without padding.
+    /// - Throws: `CodecError.unsupported` if the memory is too small or the stride is shorter than a row.
     public static func write(
         _ frame: VideoFrame, as format: Format, into memory: UnsafeMutableRawBufferPointer, stride: Int = 0
     ) throws(CodecError) {

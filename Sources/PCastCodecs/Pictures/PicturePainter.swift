@@ -1,24 +1,29 @@
 import CYUV
 public import PCastMedia
 
-/// Draws pictures into a canvas of blue, green, red and a byte without meaning, by libyuv: cuts out, scales, mirrors and
-/// turns on the way. Used by one thread at a time.
+/// Draws frames to a BGRX canvas (libyuv): crops, scales, mirrors and rotates. Only one thread may use it at a time.
 ///
-/// What is neither scaled nor turned is converted straight from the picture's memory into the canvas.
+/// A part that is neither scaled nor rotated is converted directly from the frame to the canvas.
 public final class PicturePainter {
     private let pool: VideoFramePool
     private let rotator: PictureRotator
 
+    /// Creates a painter.
     public init() {
         pool = VideoFramePool(capacity: 2)
         rotator = PictureRotator(pool: pool)
     }
 
+    /// Draws a part of a frame to the canvas.
+    ///
     /// - Parameters:
-    ///   - part: of the picture; its origin is taken as even, as 4:2:0 wants it.
-    ///   - turn: after mirroring.
-    ///   - target: where in the canvas, within it.
-    ///   - canvas: rows of `stride` bytes.
+    ///   - frame: The frame.
+    ///   - part: The part of the frame. Its origin is rounded down to even numbers because of 4:2:0.
+    ///   - mirroring: The mirroring.
+    ///   - turn: The rotation after mirroring.
+    ///   - target: The rectangle within the canvas.
+    ///   - canvas: The first pixel of the canvas.
+    ///   - stride: The number of bytes per row of the canvas.
     public func paint(
         _ frame: VideoFrame, part: PictureRectangle, mirrored mirroring: PictureMirroring = [],
         turned turn: PictureTurn = .none, at target: PictureRectangle, of canvas: UnsafeMutablePointer<UInt8>,
@@ -33,7 +38,7 @@ public final class PicturePainter {
             y: frame.planeY + y * frame.strideY + x, u: frame.planeU + y / 2 * frame.strideUV + x / 2,
             v: frame.planeV + y / 2 * frame.strideUV + x / 2, strideY: Int32(frame.strideY),
             strideUV: Int32(frame.strideUV), width: Int32(part.width), height: Int32(part.height))
-        // What is made smaller, so that its memory lives until it is drawn.
+        // Keeps the memory of the scaled or rotated part alive until it is drawn.
         var kept = frame
         let size = turn.exchangesSides ? target.dimensions.exchanged : target.dimensions
         if size != part.dimensions {
@@ -57,7 +62,7 @@ public final class PicturePainter {
     private func scaled(_ picture: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
         let target = pool.frame(
             dimensions: size, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
-        // The mean of what a smaller pixel stands for; between neighbours where it is made larger.
+        // Averages pixels when scaling down, and interpolates when scaling up.
         let isSmaller = size.width < Int(picture.width) || size.height < Int(picture.height)
         let result = I420Scale(
             picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV, picture.width,
@@ -68,7 +73,7 @@ public final class PicturePainter {
     }
 }
 
-/// A part of a picture, as libyuv reads it.
+/// A part of a frame, as arguments for libyuv.
 private struct Planes {
     var y, u, v: UnsafePointer<UInt8>
     var strideY, strideUV, width, height: Int32
@@ -82,7 +87,7 @@ private struct Planes {
         (self.strideY, self.strideUV, self.width, self.height) = (strideY, strideUV, width, height)
     }
 
-    /// The whole.
+    /// Refers to the whole frame.
     init(_ frame: VideoFrame) {
         self.init(
             y: frame.planeY, u: frame.planeU, v: frame.planeV, strideY: Int32(frame.strideY),

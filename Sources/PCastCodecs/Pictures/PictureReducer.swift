@@ -1,14 +1,14 @@
 import CYUV
 public import PCastMedia
 
-/// Makes pictures smaller by libyuv, each of the smaller one's pixels the mean of those that it stands for. Used by one
-/// thread at a time.
+/// Scales frames down by a whole factor with averaging (libyuv). Only one thread may use it at a time.
 public final class PictureReducer {
     private let pool = VideoFramePool()
 
+    /// Creates a reducer.
     public init() {}
 
-    /// The picture's size when it is made smaller so many times, both sides even as 4:2:0 wants them.
+    /// Returns the size of a frame that is scaled down by a factor of at least 1. Both sides are even because of 4:2:0.
     public static func dimensions(of dimensions: Dimensions, reducedBy factor: Int) -> Dimensions {
         precondition(factor > 0, "a picture is not reduced by nothing")
         guard factor > 1 else { return dimensions }
@@ -16,7 +16,7 @@ public final class PictureReducer {
         return Dimensions(width: side(dimensions.width), height: side(dimensions.height))
     }
 
-    /// The picture made smaller; the same picture when the factor is one.
+    /// Returns the frame scaled down; the same frame for a factor of 1.
     public func reduce(_ frame: VideoFrame, by factor: Int) -> VideoFrame {
         let dimensions = Self.dimensions(of: frame.dimensions, reducedBy: factor)
         guard dimensions != frame.dimensions else { return frame }

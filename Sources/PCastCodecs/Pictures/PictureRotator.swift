@@ -1,18 +1,18 @@
 import CYUV
 public import PCastMedia
 
-/// Turns pictures by right angles and mirrors them, by libyuv, in one pass. Used by one thread at a time.
+/// Rotates frames by multiples of 90° and mirrors them in one pass (libyuv). Only one thread may use it at a time.
 public final class PictureRotator {
     private let pool: VideoFramePool
 
-    /// - Parameter pool: where the pictures' memory comes from; nil for one of its own.
+    /// Creates a rotator that takes its memory from a pool; nil for a pool of its own.
     public init(pool: VideoFramePool? = nil) { self.pool = pool ?? VideoFramePool() }
 
-    /// The picture, first mirrored and then turned; the same picture when there is nothing to do.
+    /// Returns the frame, mirrored first and then rotated; the same frame if there is nothing to do.
     public func turn(
         _ frame: VideoFrame, by turn: PictureTurn, mirrored mirroring: PictureMirroring = []
     ) -> VideoFrame {
-        // Exchanging left and right is exchanging top and bottom, and half a turn.
+        // A horizontal flip equals a vertical flip and a rotation by 180°.
         let isFlipped = mirroring.contains(.horizontal) != mirroring.contains(.vertical)
         let turn = mirroring.contains(.horizontal) ? turn + .half : turn
         guard isFlipped || turn != .none else { return frame }
@@ -23,7 +23,7 @@ public final class PictureRotator {
             color: frame.color)
         let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
         let (targetY, targetUV) = (Int32(target.strideY), Int32(target.strideUV))
-        // libyuv reads a picture of negative height from its bottom.
+        // libyuv reads a frame of negative height from the bottom.
         let rows = Int32(isFlipped ? -height : height)
         let result: Int32
         if isFlipped, turn == .half {

@@ -1,20 +1,20 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Scales frames. Used by one thread at a time.
+/// Scales frames (libswscale). Only one thread may use it at a time.
 public final class PictureScaler {
     private let core = Core()
 
+    /// Creates a scaler.
     public init() {}
 
-    /// Returns the frame at another size with the same colours; the same frame when it has that size already.
-    ///
-    /// - Parameter dimensions: both even.
+    /// Returns the frame at another size with even sides; the same frame if it already has that size. Throws
+    /// `CodecError.unsupported` if libswscale refuses the size.
     public func scale(_ frame: VideoFrame, to dimensions: Dimensions) throws(CodecError) -> VideoFrame {
         try core.scale(frame, to: dimensions)
     }
 
-    /// The same for whoever converts pictures too.
+    /// The scaler, for types that also convert frames.
     final class Core {
         private let pool = VideoFramePool()
         private var scaler: OpaquePointer?

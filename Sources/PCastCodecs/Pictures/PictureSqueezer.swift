@@ -1,22 +1,22 @@
 import CYUV
 public import PCastMedia
 
-/// Draws pictures smaller onto black, by libyuv: squeeze-back, that leaves room for graphics beside them. Used by one thread
-/// at a time.
+/// Draws frames smaller on black (squeeze-back), which leaves space for graphics beside them. Only one thread may use
+/// it at a time.
 public final class PictureSqueezer {
     private let pool = VideoFramePool()
 
+    /// Creates a squeezer.
     public init() {}
 
-    /// A picture of the same size, black but for the target, where the whole picture is.
-    ///
-    /// - Parameter target: within the picture; brought to even numbers, as 4:2:0 wants them. An empty one leaves black.
+    /// Returns a black frame of the same size that shows the whole frame in `target`. The rectangle is clipped and
+    /// rounded down to even numbers because of 4:2:0. If it is empty, the result is black.
     public func squeeze(_ frame: VideoFrame, into target: PictureRectangle) -> VideoFrame {
         let canvas = pool.frame(
             dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
             color: frame.color)
         let halfHeight = (frame.dimensions.height + 1) / 2
-        // Limited range, as all pictures here (ITU-R BT.601-7, section 2.5.3).
+        // Black in limited range (ITU-R BT.601-7, section 2.5.3).
         canvas.planeY.update(repeating: 16, count: canvas.strideY * frame.dimensions.height)
         canvas.planeU.update(repeating: 128, count: canvas.strideUV * halfHeight)
         canvas.planeV.update(repeating: 128, count: canvas.strideUV * halfHeight)

@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// Rows of a picture that is being made; the first is even.
+/// Rows of a frame that is being written. The first row has an even number.
 struct PictureStrip {
     let row: Int
     let y: UnsafeMutablePointer<UInt8>

@@ -1,36 +1,43 @@
-/// A turn by quarters of a circle, clockwise.
+/// A clockwise rotation by a multiple of 90°.
 public enum PictureTurn: Int, CaseIterable, Sendable {
+    /// No rotation.
     case none = 0
+    /// A quarter turn clockwise.
     case clockwise90 = 90
+    /// A rotation by 180°.
     case half = 180
+    /// A quarter turn counterclockwise.
     case clockwise270 = 270
 
-    /// - Parameter degrees: clockwise, also negative or beyond a whole turn. Nil when it is no right angle.
+    /// Creates a rotation from degrees, which may be negative or exceed 360. Returns nil if they are not a multiple of
+    /// 90.
     public init?(degrees: Int) {
         let rest = degrees % 360
         self.init(rawValue: rest < 0 ? rest + 360 : rest)
     }
 
-    /// Clockwise.
+    /// The angle in degrees, clockwise.
     public var degrees: Int { rawValue }
 
-    /// Whether width and height are exchanged.
+    /// Whether the rotation exchanges width and height.
     public var exchangesSides: Bool { self == .clockwise90 || self == .clockwise270 }
 
-    /// One turn after the other.
+    /// Returns the rotation that results from both.
     public static func + (first: PictureTurn, second: PictureTurn) -> PictureTurn {
         PictureTurn(degrees: first.degrees + second.degrees)!
     }
 }
 
-/// What is exchanged in a picture. Both together are half a turn.
+/// The mirroring of a frame. Both directions together equal a rotation by 180°.
 public struct PictureMirroring: OptionSet, Hashable, Sendable {
+    /// The bits of the set.
     public let rawValue: UInt8
 
+    /// Creates a set from its bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Left and right, as in a mirror.
+    /// Exchanges left and right, as in a mirror.
     public static let horizontal = PictureMirroring(rawValue: 1)
-    /// Top and bottom.
+    /// Exchanges top and bottom.
     public static let vertical = PictureMirroring(rawValue: 2)
 }

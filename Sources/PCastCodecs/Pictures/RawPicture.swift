@@ -1,17 +1,17 @@
 import CYUV
 import PCastMedia
 
-/// A raw picture in memory that is not ours, read by libyuv from any even row on.
+/// A raw picture in a device's or an application's memory. libyuv can read it from any even row on.
 struct RawPicture {
     let format: RawPixelFormat
     let first: UnsafePointer<UInt8>
     let second: UnsafePointer<UInt8>
-    /// Of three planes; else as the second.
+    /// The third of three planes; otherwise equal to `second`.
     let third: UnsafePointer<UInt8>
     let stride: Int32
     let chromaStride: Int32
 
-    /// Of a device, its planes one after the other.
+    /// Refers to a device's buffer, in which the planes follow each other.
     init(format: RawPixelFormat, base: UnsafePointer<UInt8>, layout: RawPictureLayout) {
         self.init(
             format: format, first: base, second: base + layout.secondPlane, third: base + layout.thirdPlane,
@@ -32,7 +32,7 @@ struct RawPicture {
 
     func luma(_ row: Int) -> UnsafePointer<UInt8> { first + row * Int(stride) }
 
-    /// Where the colours of a row begin, from their plane's beginning.
+    /// Returns the offset of a row's chroma samples in their plane.
     func chromaOffset(_ row: Int) -> Int {
         let isHalfHeight =
             switch format.arrangement {
@@ -42,10 +42,8 @@ struct RawPicture {
         return Int(chromaStride) * (isHalfHeight ? row / 2 : row)
     }
 
-    /// Of what has brightness and colours apart, all but `nv16` and `nv61`. Where V goes before U, the targets are
-    /// exchanged.
-    ///
-    /// - Returns: libyuv's answer, 0 for success.
+    /// Converts a strip of a YUV format other than `nv16` and `nv61`. For formats with V before U, the targets are
+    /// exchanged. Returns libyuv's result, 0 for success.
     func convertLuma(into strip: PictureStrip) -> Int32 {
         let (y, u, v) = (strip.y, strip.u, strip.v)
         let (strideY, strideUV, width, height) = (strip.strideY, strip.strideUV, strip.width, strip.height)
@@ -76,7 +74,7 @@ struct RawPicture {
                 luma, stride, second, chromaStride, third, chromaStride, y, strideY, v, strideUV, u, strideUV, width,
                 height)
         case .i422:
-            // Not by libyuv's scaler, as I422ToI420 does: of a single column it takes one row and not the mean of two.
+            // I422ToI420 is not used: for a single chroma column, its scaler takes one row in place of the mean of two.
             CopyPlane(luma, stride, y, strideY, width, height)
             let results = [(second, u), (third, v)].map { plane, target in
                 InterpolatePlane(
@@ -88,10 +86,8 @@ struct RawPicture {
         }
     }
 
-    /// Of red, green and blue. libyuv names them by the words of a little-endian machine: its ARGB is B, G, R, A in
-    /// memory, its RGB24 B, G, R, and its RAW R, G, B.
-    ///
-    /// - Returns: libyuv's answer, 0 for success.
+    /// Converts a strip of an RGB format. libyuv names formats by little-endian words: its ARGB is B, G, R, A in
+    /// memory, its RGB24 is B, G, R, and its RAW is R, G, B. Returns libyuv's result, 0 for success.
     func convertRGB(into strip: PictureStrip) -> Int32 {
         let (y, u, v) = (strip.y, strip.u, strip.v)
         let (strideY, strideUV, width, height) = (strip.strideY, strip.strideUV, strip.width, strip.height)

@@ -1,28 +1,34 @@
 import CYUV
 public import PCastMedia
 
-/// Makes pictures of a camera's or a screen's raw bytes, by libyuv, in one pass. Used by one thread at a time.
+/// Converts raw pictures of cameras and screens to frames in one pass (libyuv). Only one thread may use it at a time.
 ///
-/// What comes out is I420 in limited range, BT.601 but where the device says otherwise (COD6). Red, green and blue are always taken as
-/// full range.
+/// The result is I420 in limited range, with the BT.601 matrix unless the device declares another one. RGB input is
+/// always full range.
 public final class RawPictureConverter {
-    /// Rows worked on at once where there is a second step: they stay in the processor's cache between the two.
+    /// The number of rows per step if there are two steps. The rows stay in the CPU cache between the steps.
     private static let stripHeight = 16
 
     private let pool: VideoFramePool
-    /// Colours of a strip whose rows were halved.
+    /// The chroma samples of a strip after vertical averaging.
     private var scratch: [UInt8] = []
 
-    /// - Parameter pool: where the pictures' memory comes from; nil for one of its own.
+    /// Creates a converter that takes its memory from a pool; nil for a pool of its own.
     public init(pool: VideoFramePool? = nil) { self.pool = pool ?? VideoFramePool() }
 
+    /// Converts a raw picture. The bytes are not used after it returns.
+    ///
     /// - Parameters:
-    ///   - bytes: a whole picture, from its first row on. Copied from before this returns.
-    ///   - dimensions: as the device says. An odd last column or row is left out.
-    ///   - stride: bytes from row to row of the first plane, V4L2's `bytesperline`; 0 for rows without padding.
-    ///   - isFullRange: whether brightness goes from 0 to 255 and not from 16 to 235.
-    ///   - matrix: of brightness and colours; red, green and blue become BT.601.
-    /// - Throws: `CodecError.damaged` when the bytes are too few for such a picture, or there is none such.
+    ///   - bytes: The whole picture from its first row on.
+    ///   - format: The pixel format.
+    ///   - dimensions: The size that the device reports. An odd last column or row is cropped.
+    ///   - stride: The number of bytes per row of the first plane (V4L2's `bytesperline`); 0 for rows without padding.
+    ///   - isFullRange: Whether luma ranges from 0 to 255 and not from 16 to 235.
+    ///   - matrix: The matrix of YUV input. RGB input becomes BT.601.
+    ///   - captureTime: The capture time; nil if it is unknown.
+    ///   - timestamp: The timestamp of the frame.
+    /// - Returns: The frame.
+    /// - Throws: `CodecError.damaged` if the bytes are too few or the size is invalid.
     public func convert(
         _ bytes: UnsafeRawBufferPointer, format: RawPixelFormat, dimensions: Dimensions, stride: Int = 0,
         isFullRange: Bool, matrix: MatrixCoefficients = .bt601, captureTime: WallTime?, timestamp: MediaTime
@@ -40,7 +46,7 @@ public final class RawPictureConverter {
             captureTime: captureTime, timestamp: timestamp)
     }
 
-    /// - Parameter dimensions: even.
+    /// Converts a raw picture of an even size. Throws `CodecError.failed` if libyuv rejects it.
     func convert(
         _ source: RawPicture, dimensions: Dimensions, isFullRange: Bool, matrix: MatrixCoefficients = .bt601,
         captureTime: WallTime?, timestamp: MediaTime
@@ -60,7 +66,7 @@ public final class RawPictureConverter {
         return frame
     }
 
-    /// - Returns: libyuv's answer, 0 for success.
+    /// Converts a strip and returns libyuv's result, 0 for success.
     private func convert(_ source: RawPicture, into strip: PictureStrip) -> Int32 {
         switch source.format {
         case .nv16: halve(source, u: strip.u, v: strip.v, into: strip)
@@ -70,7 +76,8 @@ public final class RawPictureConverter {
         }
     }
 
-    /// 4:2:2 in two planes, which libyuv cannot read: each two rows of colours become one, and are taken apart.
+    /// Converts 4:2:2 with interleaved chroma, which libyuv cannot read. It averages two chroma rows to one and
+    /// separates U and V.
     private func halve(
         _ source: RawPicture, u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, into strip: PictureStrip
     ) -> Int32 {

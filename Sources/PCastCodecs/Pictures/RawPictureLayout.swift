@@ -1,12 +1,12 @@
 import PCastMedia
 
-/// Where the planes of a raw picture begin.
+/// The offsets of the planes in a raw picture.
 struct RawPictureLayout {
-    /// What is made of it: even numbers.
+    /// The size of the converted frame, even numbers.
     let dimensions: Dimensions
     let stride: Int
     let chromaStride: Int
-    /// Of the second and third plane; 0 where there are none.
+    /// The offset of the second plane, followed by the third one; 0 if there are none.
     let secondPlane: Int
     let thirdPlane: Int
     let byteCount: Int
@@ -14,7 +14,8 @@ struct RawPictureLayout {
     private static let longestSide = 16_384
     private static let longestStride = 1 << 20
 
-    /// - Parameter stride: 0 for rows without padding.
+    /// Computes the layout. The stride is 0 for rows without padding. Returns nil for sizes outside 2...16,384 and
+    /// strides shorter than a row or longer than 1 MiB.
     init?(_ format: RawPixelFormat, dimensions told: Dimensions, stride: Int) {
         guard (2...Self.longestSide).contains(told.width), (2...Self.longestSide).contains(told.height) else {
             return nil

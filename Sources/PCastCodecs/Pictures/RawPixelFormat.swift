@@ -1,61 +1,61 @@
 public import PCastMedia
 
-/// How the pixels of cameras (V4L2) and screens (X11) lie in memory.
+/// The memory layout of the pixels of cameras (V4L2) and screens (X11).
 ///
-/// Each name lists the bytes in the order of their addresses; the comments give V4L2's names.
+/// The names list the bytes in the order of their addresses. The descriptions give the V4L2 FourCC.
 public enum RawPixelFormat: String, CaseIterable, Sendable {
-    /// 4:2:2 in one plane, Y U Y V (`YUYV`).
+    /// 4:2:2 in one plane: Y U Y V (`YUYV`).
     case yuyv
-    /// 4:2:2 in one plane, U Y V Y (`UYVY`).
+    /// 4:2:2 in one plane: U Y V Y (`UYVY`).
     case uyvy
-    /// 4:2:2 in one plane, Y V Y U (`YVYU`).
+    /// 4:2:2 in one plane: Y V Y U (`YVYU`).
     case yvyu
-    /// 4:2:2 in one plane, V Y U Y (`VYUY`).
+    /// 4:2:2 in one plane: V Y U Y (`VYUY`).
     case vyuy
-    /// 4:2:0, Y and then U and V by turns (`NV12`).
+    /// 4:2:0 in two planes: Y, then interleaved U and V (`NV12`).
     case nv12
-    /// 4:2:0, Y and then V and U by turns (`NV21`).
+    /// 4:2:0 in two planes: Y, then interleaved V and U (`NV21`).
     case nv21
-    /// 4:2:2, Y and then U and V by turns (`NV16`).
+    /// 4:2:2 in two planes: Y, then interleaved U and V (`NV16`).
     case nv16
-    /// 4:2:2, Y and then V and U by turns (`NV61`).
+    /// 4:2:2 in two planes: Y, then interleaved V and U (`NV61`).
     case nv61
-    /// 4:2:0 in three planes, Y, U, V (`YU12`).
+    /// 4:2:0 in three planes: Y, U, V (`YU12`).
     case i420
-    /// 4:2:0 in three planes, Y, V, U (`YV12`).
+    /// 4:2:0 in three planes: Y, V, U (`YV12`).
     case yv12
-    /// 4:2:2 in three planes, Y, U, V (`422P`).
+    /// 4:2:2 in three planes: Y, U, V (`422P`).
     case i422
-    /// Brightness alone (`GREY`).
+    /// Luma only (`GREY`).
     case grey
-    /// Blue, green, red, and transparency, which is passed over (`AR24`).
+    /// Blue, green, red, and alpha, which is ignored (`AR24`).
     case bgra
-    /// Blue, green, red, and a byte without meaning (`XR24`): X11's pictures of depth 24.
+    /// Blue, green, red, and an unused byte (`XR24`), which X11 uses at depth 24.
     case bgrx
-    /// Red, green, blue, transparency (`AB24`).
+    /// Red, green, blue, and alpha, which is ignored (`AB24`).
     case rgba
-    /// Red, green, blue, and a byte without meaning (`XB24`).
+    /// Red, green, blue, and an unused byte (`XB24`).
     case rgbx
-    /// Transparency, red, green, blue (`BA24`).
+    /// Alpha, which is ignored, then red, green, blue (`BA24`).
     case argb
-    /// A byte without meaning, red, green, blue (`BX24`).
+    /// An unused byte, then red, green, blue (`BX24`).
     case xrgb
     /// Red, green, blue (`RGB3`).
     case rgb24
     /// Blue, green, red (`BGR3`).
     case bgr24
-    /// 16 bits in little-endian order: five of red above six of green above five of blue (`RGBP`).
+    /// 16 bits, little-endian: five bits of red, six of green, five of blue, from the most significant (`RGBP`).
     case rgb565
-    /// 16 bits in little-endian order: one without meaning above five each of red, green and blue (`XR15`).
+    /// 16 bits, little-endian: an unused bit, then five bits each of red, green and blue (`XR15`).
     case xrgb1555
 
-    /// How the planes lie.
+    /// The arrangement of the planes.
     enum Arrangement: Equatable {
         /// One plane.
         case packed(bytesPerPixel: Int)
-        /// A plane of brightness and one of both colours, with as many rows or half as many.
+        /// A luma plane and a plane of interleaved chroma, with all rows or half of them.
         case semiPlanar(isHalfHeight: Bool)
-        /// Three planes.
+        /// Three planes, with chroma in all rows or half of them.
         case planar(isHalfHeight: Bool)
     }
 
@@ -72,7 +72,7 @@ public enum RawPixelFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether its pixels are red, green and blue, which have no limited range.
+    /// Whether the pixels are RGB, which has no limited range.
     public var isRGB: Bool {
         switch self {
         case .bgra, .bgrx, .rgba, .rgbx, .argb, .xrgb, .rgb24, .bgr24, .rgb565, .xrgb1555: true
@@ -80,20 +80,20 @@ public enum RawPixelFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// The bytes from one row to the next when there is nothing between them; of several planes, in the first.
+    /// Returns the number of bytes in a row without padding; of the first plane if there are several.
     public func minimumStride(width: Int) -> Int {
         if case .packed(let bytesPerPixel) = arrangement { return width * bytesPerPixel }
         return width
     }
 
-    /// The bytes that a picture takes at least: what lies after the last pixel's row is not asked for, and neither is
-    /// an odd last column or row.
+    /// Returns the minimum number of bytes of a picture. Padding after the last row and an odd last column or row do
+    /// not count.
     ///
     /// - Parameters:
-    ///   - dimensions: as the device says, also odd.
-    ///   - stride: bytes from row to row of the first plane, V4L2's `bytesperline`; 0 for rows without padding.
-    /// - Returns: nil when there can be no such picture: an empty one, one of more than 16384 pixels a side, or with a
-    ///   stride shorter than a row or longer than 1 MiB.
+    ///   - dimensions: The size that the device reports, which may be odd.
+    ///   - stride: The number of bytes per row of the first plane (V4L2's `bytesperline`); 0 for rows without padding.
+    /// - Returns: The number of bytes; nil for an empty picture, more than 16,384 pixels in width or height, or a
+    ///   stride that is shorter than a row or longer than 1 MiB.
     public func minimumByteCount(dimensions: Dimensions, stride: Int) -> Int? {
         RawPictureLayout(self, dimensions: dimensions, stride: stride)?.byteCount
     }

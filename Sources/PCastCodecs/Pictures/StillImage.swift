@@ -2,16 +2,16 @@ import CFFmpeg
 import Glibc
 public import PCastMedia
 
-/// Pictures as files: PNG or JPEG.
+/// Encodes frames as PNG or JPEG files.
 public enum StillImage {
+    /// A file format.
     public enum Format: Sendable {
         case png
         case jpeg
     }
 
-    /// Writes a picture in the format that the path's ending names: `.png`, `.jpg` or `.jpeg`.
-    ///
-    /// - Throws: `CodecError.unsupported` for another ending, `CodecError.cannotWrite`.
+    /// Writes a frame to a file. The extension selects the format: `.png`, `.jpg` or `.jpeg`. Throws
+    /// `CodecError.unsupported` for another extension, or `CodecError.cannotWrite`.
     public static func write(_ frame: VideoFrame, to path: String) throws(CodecError) {
         let ending = path.split(separator: ".").last.map { $0.lowercased() } ?? ""
         let format: Format
@@ -28,12 +28,12 @@ public enum StillImage {
         }
     }
 
-    /// The file's bytes.
+    /// Returns a frame as the bytes of a file. Throws `CodecError.failed`.
     public static func encode(_ frame: VideoFrame, as format: Format) throws(CodecError) -> [UInt8] {
         let id = format == .png ? AV_CODEC_ID_PNG : AV_CODEC_ID_MJPEG
         guard let codec = avcodec_find_encoder(id) else { throw .missing("an encoder of still images") }
         let pixels = format == .png ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUVJ420P
-        // JPEG has BT.601 alone (JFIF 1.02).
+        // JPEG always uses the BT.601 matrix (JFIF 1.02).
         let picture = try convert(
             format == .jpeg ? MatrixConverter().convert(frame, to: .bt601) : frame, to: pixels)
         let context = AVCodecContextHolder(codec)

@@ -2,16 +2,16 @@ import CFFmpeg
 import PCastMedia
 
 extension MatrixCoefficients {
-    /// As `cyuv_bgra` takes it.
+    /// The number of the matrix for `cyuv_bgra`.
     var number: Int32 { self == .bt709 ? 709 : 601 }
 
-    /// libswscale's coefficients.
+    /// The coefficients of the matrix for libswscale.
     var coefficients: UnsafePointer<Int32>? { sws_getCoefficients(self == .bt709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT) }
 }
 
-/// The colours that a picture of libav has, and those of the frame that is made of it.
+/// The color description of a decoded picture, and that of the frame that it is converted to.
 struct SourceColor {
-    /// Of the frame: in limited range, by a matrix of ours.
+    /// The color description of the frame: limited range, BT.601 or BT.709.
     let color: VideoColor
     let isFullRange: Bool
     /// libswscale's number of the picture's own matrix.
@@ -19,12 +19,11 @@ struct SourceColor {
     private let targetTable: Int32
 
     var coefficients: UnsafePointer<Int32>? { sws_getCoefficients(table) }
-    /// Whether the samples are those of the frame already.
+    /// Whether the samples need no conversion.
     var isPlain: Bool { !isFullRange && table == targetTable }
 
-    /// Reads what a picture declares. What it does not declare is assumed by its size.
-    ///
-    /// Matrices other than BT.601 and BT.709 are converted to the nearer one: BT.2020 and SMPTE 240M to BT.709.
+    /// Reads the color description of a picture. What it does not declare is assumed from its size. BT.2020 and SMPTE
+    /// 240M are converted to BT.709, and FCC to BT.601.
     init(_ picture: UnsafeMutablePointer<AVFrame>) {
         let size = Dimensions(width: Int(picture.pointee.width), height: Int(picture.pointee.height))
         let matrix: MatrixCoefficients
@@ -45,14 +44,13 @@ struct SourceColor {
             transfer: Self.code(picture.pointee.color_trc.rawValue))
     }
 
-    /// A code point of H.273, which libav's numbers are; nil for reserved and unspecified ones.
+    /// Returns a code point of ITU-T H.273, which FFmpeg's numbers are; nil if it is reserved or unspecified.
     private static func code(_ number: UInt32) -> UInt8? { number > 2 || number == 1 ? UInt8(exactly: number) : nil }
 }
 
 extension VideoColor {
-    /// What a track's header declares; nil where it declares nothing.
-    ///
-    /// - Parameter dimensions: by which is assumed what is not declared.
+    /// Reads the color description from a track's header. Returns nil if it declares neither matrix nor full range.
+    /// Other values are assumed from the size.
     init?(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ dimensions: Dimensions) {
         let matrix: MatrixCoefficients? =
             switch parameters.pointee.color_space {
@@ -76,7 +74,7 @@ extension VideoColor {
 }
 
 extension UnsafeMutablePointer<AVFrame> {
-    /// Declares how its samples are to be read.
+    /// Sets the color description of the samples.
     func describe(_ color: VideoColor) {
         pointee.color_range = color.libavRange
         pointee.colorspace = color.libavSpace

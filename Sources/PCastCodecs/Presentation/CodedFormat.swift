@@ -1,13 +1,13 @@
 import CFFmpeg
 
-/// How a track is coded, apart from what it is read from.
-final class CodedFormat: @unchecked Sendable {  // never changed
+/// The encoding of a track, independent of the input that it came from.
+final class CodedFormat: @unchecked Sendable {  // immutable
     let medium: PresentationMedium
     let parameters: UnsafeMutablePointer<AVCodecParameters>
-    /// What the container declares of how frames are shown.
+    /// The rotation, mirroring and aspect ratio that the container declares.
     let geometry: FrameGeometry
 
-    /// - Returns: nil for what is of no use here.
+    /// Copies the parameters of a stream. Returns nil if its media type is not used.
     init?(_ stream: UnsafeMutablePointer<AVStream>) {
         guard let source = stream.pointee.codecpar, let medium = PresentationMedium(source) else {
             return nil
@@ -32,7 +32,7 @@ final class CodedFormat: @unchecked Sendable {  // never changed
             start: parameters.pointee.extradata, count: Int(max(0, parameters.pointee.extradata_size)))
     }
 
-    /// Whether who decodes the one goes on with the other.
+    /// Returns whether a decoder of one format can continue with the other.
     func isAlike(_ other: CodedFormat) -> Bool {
         self === other
             || parameters.pointee.codec_id == other.parameters.pointee.codec_id && geometry == other.geometry
@@ -44,16 +44,17 @@ final class CodedFormat: @unchecked Sendable {  // never changed
                     == other.parameters.pointee.ch_layout.nb_channels
     }
 
-    /// Times of packets and pictures here: microseconds of the presentation.
+    /// The time base of packets and frames: microseconds of the presentation.
     static let timeBase = cffmpeg_time_base()
 
-    /// A decoder whose packets have times in ``timeBase``; nil where there is none for it.
+    /// Returns a decoder whose packets have times in ``timeBase``; nil if there is none.
     func decoder() throws(CodecError) -> AVCodecContextHolder? {
         guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else { return nil }
         return try .decoder(codec, parameters, timeBase: Self.timeBase, threads: threads)
     }
 
-    /// Small pictures, and sound, are not worth a second thread; what is known to be neither has at most four.
+    /// The number of decoder threads. Small frames and audio do not benefit from a second thread; otherwise there are
+    /// at most four.
     private var threads: Int32 {
         guard medium == .picture else { return 1 }
         let (width, height) = (Int(parameters.pointee.width), Int(parameters.pointee.height))

@@ -1,28 +1,30 @@
 import CFFmpeg
 public import PCastMedia
 
-/// A coded picture, piece of sound, text or metadata, and how it is coded.
-public struct CodedPacket: @unchecked Sendable {  // never changed once made
+/// An encoded frame, audio packet, text or metadata, with its format.
+public struct CodedPacket: @unchecked Sendable {  // immutable
     let holder: AVPacketHolder
     let format: CodedFormat
-    /// The index of its stream.
+    /// The index of the stream.
     let track: Int32
 
+    /// The kind of media.
     public var medium: PresentationMedium { format.medium }
 
-    /// When it is to be decoded; nil when nobody says.
+    /// The decoding time; nil if it is unknown.
     public let decodingTime: TimeSpan?
-    /// When it is shown; nil when nobody says.
+    /// The presentation time; nil if it is unknown.
     public let presentationTime: TimeSpan?
-    /// Decoding can begin with it.
+    /// Whether decoding can start with it.
     public var isKeyFrame: Bool { holder.pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
-    /// How long it is shown or heard; nil when nobody says.
+    /// The duration; nil if it is unknown.
     public var duration: TimeSpan? {
         holder.pointer.pointee.duration > 0 ? .microseconds(holder.pointer.pointee.duration) : nil
     }
+    /// The number of bytes.
     public var size: Int { Int(holder.pointer.pointee.size) }
 
-    /// - Parameter packet: with times in `CodedFormat.timeBase`; what it holds is taken out of it.
+    /// Takes the content out of `packet`, whose times are in `CodedFormat.timeBase`.
     init(taking packet: UnsafeMutablePointer<AVPacket>, _ format: CodedFormat) {
         holder = AVPacketHolder()
         self.format = format
@@ -35,7 +37,7 @@ public struct CodedPacket: @unchecked Sendable {  // never changed once made
         decodingTime = span(holder.pointer.pointee.dts) ?? presentationTime
     }
 
-    /// The same at another time.
+    /// Returns the packet with its times shifted by an offset.
     public func moved(by offset: TimeSpan) -> CodedPacket {
         let copy = AVPacketHolder()
         av_packet_ref(copy.pointer, holder.pointer)
@@ -45,17 +47,17 @@ public struct CodedPacket: @unchecked Sendable {  // never changed once made
 }
 
 extension UnsafeMutablePointer<AVPacket> {
-    /// A century: times further away are none, so that no sum of two overflows.
+    /// A century in microseconds. Times beyond it are invalid, so that no sum of two times overflows.
     private static var farthest: Int64 { 3_155_760_000_000_000 }
 
-    /// Brings times into microseconds, and moves them.
+    /// Converts the times to microseconds, shifts them, and limits the duration to one hour.
     func place(from timeBase: AVRational, by offset: Int64) {
         av_packet_rescale_ts(self, timeBase, CodedFormat.timeBase)
         move(by: offset)
         pointee.duration = min(max(pointee.duration, 0), 3_600_000_000)
     }
 
-    /// Times are in microseconds.
+    /// Shifts the times, which are in microseconds.
     func move(by offset: Int64) {
         pointee.pts = Self.moved(pointee.pts, by: offset)
         pointee.dts = Self.moved(pointee.dts, by: offset)

@@ -1,26 +1,26 @@
 import CFFmpeg
 import PCastMedia
 
-/// The coded packets of a file, from any key frame on. Times are from the beginning of the media.
+/// Reads the encoded packets of a file from any key frame on. Times start at the beginning of the media.
 final class PacketSource {
     private let input: MediaInput
     private let deadline: ReadingDeadline
     private let codings: [Int32: CodedFormat]
     private let streams: [Int32: UnsafeMutablePointer<AVStream>]
-    /// Read while a key frame was looked for.
+    /// The packets that were read during the search for a key frame.
     private var ahead: [CodedPacket] = []
-    /// Of the pictures read last, when they are shown.
+    /// The presentation time of the last video packet that was read; nil before the first one.
     private(set) var reached: TimeSpan?
     private var hasRead = false
 
     let tracks: [PresentationTrack]
 
-    /// Of the container's clock, in microseconds.
+    /// The start time on the container's clock, in microseconds.
     private let origin: Int64
 
-    /// A key frame that lies further off than this many packets is not looked for.
+    /// The most packets to read in search of a key frame.
     private static let farthestKeyFrame = 4_000
-    /// Pictures begin that much behind sound at most.
+    /// The longest time between the first audio and the first frame of a file.
     private static let latestBeginning = TimeSpan.milliseconds(500)
     private static let firstStep: Int64 = 1_000_000
 
@@ -39,13 +39,14 @@ final class PacketSource {
         (self.codings, self.streams) = (codings, streams)
     }
 
-    /// - Parameter wanted: the tracks that are read; the others are passed over.
+    /// Selects the tracks that are read. Packets of the others are discarded.
     func select(_ wanted: Set<Int32>) {
         input.select { wanted.contains($0) }
         ahead.removeAll { !wanted.contains($0.track) }
     }
 
-    /// Nil at the end.
+    /// Returns the next packet; nil at the end. Throws `SeekableFailure` if reading was interrupted or the source broke
+    /// off.
     func read() throws(SeekableFailure) -> CodedPacket? {
         if !ahead.isEmpty { return ahead.removeFirst() }
         while true {
@@ -73,12 +74,13 @@ final class PacketSource {
 
     var indexObstacle: String? { input.indexObstacle }
 
-    /// Goes on after a wait that was ended.
+    /// Clears the error of an interrupted wait, so that reading can continue.
     func forgetError() { input.forgetError() }
 
-    /// Whether the pictures of a position come when one reads on, without a key frame before them that lies further on.
+    /// Returns whether reading on reaches a position at least as fast as a seek: no later key frame precedes the
+    /// position.
     func isAhead(_ position: TimeSpan, of track: Int32?) -> Bool {
-        // The picture that was read last may have been given out already.
+        // The frame that was read last may already have been returned.
         guard let reached, let track, let stream = streams[track], position > reached, ahead.isEmpty
         else {
             return false
@@ -95,9 +97,10 @@ final class PacketSource {
         return .microseconds(key) <= reached
     }
 
-    /// Goes to the last key frame of a track at or before a position; of sound alone to the position itself.
+    /// Seeks to the last key frame of a track at or before a position; without a track, to the position itself.
     ///
-    /// Containers without an index land anywhere: then it is looked for further and further back.
+    /// A container without an index seeks inexactly. The target is then moved back in growing steps until a key frame
+    /// precedes the position.
     func locate(_ position: TimeSpan, by track: Int32?) throws(SeekableFailure) {
         let stream = track.flatMap { streams[$0] }
         let moment = position.nanoseconds / 1_000 + origin
@@ -113,7 +116,7 @@ final class PacketSource {
             let key = try findKeyFrame()
             if let key, key <= position + .milliseconds(1) { return }
             guard goal > origin else {
-                // Some containers land behind their beginning, and find it by its place alone.
+                // Some containers seek past their first frame, which only a seek to the first byte finds.
                 guard key.map({ $0 > Self.latestBeginning }) ?? true else { return }
                 ahead.removeAll()
                 input.rewind()
@@ -123,7 +126,8 @@ final class PacketSource {
         }
     }
 
-    /// When the key frame that comes next is shown; what stands before it and behind it is read later.
+    /// Returns the presentation time of the next key frame; nil if there is none. The packets that it reads are
+    /// returned later.
     private func findKeyFrame() throws(SeekableFailure) -> TimeSpan? {
         var packets: [CodedPacket] = []
         var time: TimeSpan?

@@ -1,39 +1,42 @@
 import CFFmpeg
 import PCastMedia
 
-/// Decodes the pictures of a presentation from a position on: first the one that is seen there, which may have begun before.
+/// Decodes the video of a presentation from a position on. The first frame is the one that is visible at the position,
+/// which may start before it.
 final class PictureDecoding {
     let format: CodedFormat
     private let decoder: AVCodecContextHolder
     private let converter: PictureConverter
     private let frame = AVFrameHolder()
-    /// Where nothing is shown before.
+    /// The position before which no frame is returned.
     private var beginning: TimeSpan
-    /// What lay before it last, and its duration.
+    /// The last frame before the position. Its `pkt_duration` is its duration.
     private let held = AVFrameHolder()
     private var isHolding = false
     private var passedOver = 0
     private var needsKeyFrame = true
-    /// Where nothing begins at the beginning, what lay before it is given out: unless that was shown already.
+    /// Whether the frame before the position is returned if none starts at the position. It is false if that frame was
+    /// already shown.
     private var showsWhatStands = true
-    /// The end of the last picture, for those that say no time.
+    /// The end of the last frame, as the start of a frame without a timestamp.
     private var end: TimeSpan
 
-    /// Times are rounded by containers, 90 kHz the least.
+    /// The tolerance for rounded timestamps; containers have at least 90 kHz or 1 ms.
     private static let tolerance = TimeSpan.milliseconds(1)
-    /// From here to the position each picture is decoded, as one of them may be the last that there is.
+    /// The time before the position from which every frame is decoded, because one of them may be the last frame of the
+    /// file.
     private static let margin = TimeSpan.milliseconds(200)
-    /// Streams that refresh bit by bit say nothing of key frames; pictures that are waited for.
+    /// The most frames to skip in search of a key frame. Streams with gradual refresh have none.
     private static let patience = 300
 
-    /// - Returns: nil where nothing decodes it.
+    /// Opens the decoder. Returns nil if the format has none.
     init?(_ format: CodedFormat, converter: PictureConverter, beginning: TimeSpan) throws(CodecError) {
         guard let decoder = try format.decoder() else { return nil }
         (self.format, self.decoder, self.converter) = (format, decoder, converter)
         (self.beginning, end) = (beginning, beginning)
     }
 
-    /// Forgets what is inside; the next packet is a key frame.
+    /// Discards the decoder's content. The next packet is a key frame.
     func begin(at position: TimeSpan) {
         avcodec_flush_buffers(decoder.pointer)
         release()
@@ -41,8 +44,8 @@ final class PictureDecoding {
         showsWhatStands = true
     }
 
-    /// Forgets what is inside, as the same pictures come again from a key frame on; those up to one that was given out are not
-    /// given out once more.
+    /// Discards the decoder's content before the same frames are decoded again from a key frame on. Frames up to
+    /// `picture` are not returned again.
     func begin(behind picture: TimeSpan) {
         begin(at: picture + Self.tolerance * 2)
         showsWhatStands = false
@@ -53,10 +56,11 @@ final class PictureDecoding {
         isHolding = false
     }
 
-    /// Nothing before the position is shown any more; what is inside is.
+    /// Returns no more frames before the position, but keeps the decoder's content.
     func skip(to position: TimeSpan) { (beginning, showsWhatStands) = (position, true) }
 
-    /// - Parameter packet: nil gives out what is inside.
+    /// Decodes a packet and adds the resulting frames; nil drains the decoder. Throws `CodecError` if a frame cannot be
+    /// converted.
     func decode(
         _ packet: UnsafeMutablePointer<AVPacket>?, into samples: inout [PresentationSample]
     ) throws(CodecError) {
@@ -75,7 +79,7 @@ final class PictureDecoding {
             try receive(&samples)
             result = avcodec_send_packet(decoder.pointer, packet)
         }
-        // A damaged packet is passed over: files have them, and the next is often whole.
+        // The result is ignored: a file may contain damaged packets, and the next one is often valid.
         try receive(&samples)
     }
 
@@ -101,7 +105,7 @@ final class PictureDecoding {
         }
     }
 
-    /// At the end: where nothing begins behind the position, what was before it is what is seen there.
+    /// At the end, returns the last frame before the position, which remains visible there.
     func giveHeld(_ samples: inout [PresentationSample]) throws(CodecError) {
         guard isHolding else { return }
         samples.append(
@@ -109,7 +113,8 @@ final class PictureDecoding {
         release()
     }
 
-    /// Where the next picture begins behind the position: the one before it is still seen there.
+    /// Returns the last frame before the position, with the duration until the next one, because it is visible at the
+    /// position.
     private func giveHeld(until next: TimeSpan, _ samples: inout [PresentationSample]) throws(CodecError) {
         held.pointer.pointee.pkt_duration = (next - beginning).nanoseconds / 1_000
         samples.append(try sample(held.pointer, at: beginning))

@@ -1,8 +1,8 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Decodes the tracks of a presentation, one of each medium, from whatever files and segments they come: what is coded
-/// alike goes on, what is coded otherwise gets another decoder. Used by one thread at a time.
+/// Decodes one track of each medium of a presentation from any sequence of files and segments. A change of format
+/// replaces the decoder; an equal format continues. Only one thread may use it at a time.
 public final class PresentationDecoder: @unchecked Sendable {  // owned by one thread at a time
     private var pictures: PictureDecoding?
     private var sounds: SoundDecoding?
@@ -10,18 +10,17 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     private let converter = PictureConverter()
     private var beginning: TimeSpan
     private var soundBeginning: TimeSpan
-    /// The picture that was given out last before the same came again; nil where none was.
+    /// The last frame that was returned before the same frames are decoded again; nil if there is none.
     private var shown: TimeSpan?
 
-    /// - Parameter beginning: what lies before it is not given out.
+    /// Creates a decoder that returns nothing before a position.
     public init(from beginning: TimeSpan = .zero) {
         AVLog.quiet()
         (self.beginning, soundBeginning) = (beginning, beginning)
     }
 
-    /// Goes on elsewhere: nothing of before is given out any more, and nothing that lies before the position.
-    ///
-    /// - Parameter sound: where the sound begins, if elsewhere.
+    /// Continues at another position. It discards all content, and returns nothing before the position. The audio
+    /// starts at `sound` if that is not nil.
     public func begin(at position: TimeSpan, sound: TimeSpan? = nil) {
         (beginning, soundBeginning, shown) = (position, sound ?? position, nil)
         pictures?.begin(at: position)
@@ -29,14 +28,15 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         texts?.begin(at: position)
     }
 
-    /// Goes on where it is with packets that come again, those of another variant perhaps: nothing that was given out is given
-    /// out once more.
+    /// Continues at the same position with packets that repeat earlier ones, e.g., of another variant. Nothing is
+    /// returned twice.
     ///
     /// - Parameters:
-    ///   - picture: the one that was given out last; nil for none.
-    ///   - first: the first of those that come again; nil where none of them was decoded.
-    ///   - sound: the end of what was given out; nil where sound does not come again.
-    /// - Returns: the pictures that are inside and do not come again.
+    ///   - picture: The start of the last frame that was returned; nil for none.
+    ///   - first: The start of the first repeated frame; nil if no repeated frame was decoded.
+    ///   - sound: The end of the audio that was returned; nil if audio is not repeated.
+    /// - Returns: The frames in the decoder that are not repeated.
+    /// - Throws: `CodecError` if a frame cannot be converted.
     public func begin(
         behind picture: TimeSpan?, before first: TimeSpan?, sound: TimeSpan?
     ) throws(CodecError) -> [PresentationSample] {
@@ -52,7 +52,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         return samples
     }
 
-    /// Goes on with what comes, but gives out nothing that lies before the position.
+    /// Continues with the following packets, but returns nothing before the position.
     public func skip(to position: TimeSpan) {
         (beginning, soundBeginning, shown) = (position, position, nil)
         pictures?.skip(to: position)
@@ -60,7 +60,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         texts?.skip(to: position)
     }
 
-    /// Forgets what there is of a medium, because another track of it comes.
+    /// Discards the decoder of a medium before packets of another track come.
     public func forget(_ medium: PresentationMedium) {
         switch medium {
         case .picture: pictures = nil
@@ -70,15 +70,15 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         }
     }
 
-    /// - Returns: what comes of it, in the order of presentation of its medium; the text of a packet that cannot be decoded
-    ///   is left out, as its picture and its sound are.
+    /// Decodes a packet and returns its samples in presentation order. Damaged packets give no samples. Throws
+    /// `CodecError` if no decoder can be opened or a frame cannot be converted.
     public func decode(_ packet: CodedPacket) throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
         try decode(packet.holder.pointer, packet.format, into: &samples)
         return samples
     }
 
-    /// - Parameter packet: with times in `CodedFormat.timeBase`.
+    /// Decodes a packet with times in `CodedFormat.timeBase`, and adds its samples.
     func decode(
         _ packet: UnsafeMutablePointer<AVPacket>, _ format: CodedFormat,
         into samples: inout [PresentationSample]
@@ -111,7 +111,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         }
     }
 
-    /// What is left inside, at the end.
+    /// Returns the remaining samples at the end. Throws `CodecError` if a frame cannot be converted.
     public func drain() throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
         try pictures?.decode(nil, into: &samples)

@@ -1,13 +1,13 @@
 import CFFmpeg
 
-/// What a track of a presentation is for.
+/// The kind of media in a track.
 public enum PresentationMedium: Hashable, Sendable, CaseIterable {
     case picture
     case sound
     case text
     case metadata
 
-    /// nil for what is of no use here.
+    /// Returns nil for media that are not used, such as attachments.
     init?(_ parameters: UnsafePointer<AVCodecParameters>) {
         switch parameters.pointee.codec_type {
         case AVMEDIA_TYPE_VIDEO: self = .picture

@@ -1,13 +1,13 @@
 public import PCastMedia
 
-/// One thing that is shown, heard or told at a position of a presentation.
+/// A decoded unit of a presentation with its position.
 public enum PresentationSample: Sendable {
-    /// For `duration`, as far as that is known.
+    /// A frame, with its duration if it is known.
     case picture(VideoFrame, at: TimeSpan, duration: TimeSpan?)
-    /// 48 kHz, two channels.
+    /// Audio at 48 kHz with two channels.
     case sound(AudioFrame, at: TimeSpan)
-    /// Plain text in lines.
+    /// Plain text with line feeds, and the time for which it is shown.
     case text(String, ClosedRange<TimeSpan>)
-    /// Timed metadata as they stand in the container: ID3 tags, one behind another.
+    /// Timed metadata as in the container: consecutive ID3 tags.
     case metadata([UInt8], at: TimeSpan)
 }

@@ -1,18 +1,19 @@
 import CFFmpeg
 
-/// A track of a file that can be chosen: it can be decoded.
+/// A track of a file that can be decoded and selected.
 public struct PresentationTrack: Hashable, Sendable, Identifiable {
     /// The index of its stream in the file.
     public let id: Int32
+    /// The kind of media.
     public let medium: PresentationMedium
-    /// As the file calls it; may be empty.
+    /// The title from the file; may be empty.
     public let name: String
-    /// As the file says it, ISO 639; nil when it does not.
+    /// The language from the file (ISO 639); nil if it is unknown.
     public let language: String?
-    /// The one to be played where nobody chooses.
+    /// Whether the file marks it as the default.
     public let isDefault: Bool
 
-    /// - Returns: nil for what cannot be decoded, or is no track to be played: the cover of a song, pictures of subtitles.
+    /// Returns nil for a stream that cannot be decoded, for a cover image and for bitmap subtitles.
     init?(_ stream: UnsafeMutablePointer<AVStream>) {
         guard let parameters = stream.pointee.codecpar, let medium = PresentationMedium(parameters),
             stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0

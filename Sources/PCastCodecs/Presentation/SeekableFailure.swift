@@ -1,15 +1,16 @@
 import CFFmpeg
 
-/// Why a file or an address cannot be read, or not further.
+/// The reason why a file or an address cannot be read.
 public enum SeekableFailure: Error, Hashable, Sendable {
-    /// Nothing answers, or not in time.
+    /// There is no answer, or none before the timeout.
     case unreachable(reason: String)
-    /// With a status of HTTP, or the first of its class.
+    /// The server answered with an HTTP status, or with one of its class (e.g., 400 for 4xx).
     case refused(status: Int)
-    /// It is none that can be decoded.
+    /// The content cannot be decoded.
     case notPlayable(reason: String)
+    /// The source broke off.
     case brokeOff(reason: String)
-    /// Somebody asked for the wait to end.
+    /// The wait was ended by ``SeekableReader/interrupt()``.
     case interrupted
 
     init(opening failure: MediaInputFailure) {
@@ -23,7 +24,7 @@ public enum SeekableFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// What libavformat says of bytes, not of where they come from.
+    /// Returns whether an FFmpeg error concerns the content and not the connection.
     private static func isAboutContent(_ number: Int32) -> Bool {
         [
             cffmpeg_error_invalid_data(), cffmpeg_error_end_of_file(), cffmpeg_error_patchwelcome(),

@@ -1,11 +1,10 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Reads a file, or an address that libavformat opens, to be played: goes to any position exactly, and takes other tracks
-/// on the way.
+/// Reads a file or an address for playback, with exact seeking and changes of track while reading.
 ///
-/// Positions are from the beginning of the media. Decodes as much as is asked for, and reads nothing ahead. Used by one
-/// thread at a time, but for ``interrupt()``.
+/// Positions start at the beginning of the media. It decodes on demand and reads nothing ahead. Only one thread may use
+/// it at a time, except for ``interrupt()``.
 public final class SeekableReader: @unchecked Sendable {  // owned by one thread at a time; `interrupt` sets an atomic
     private let uri: String
     private let formats: [String]
@@ -17,47 +16,52 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     private var isAtEnd = false
     private var isBroken = false
     private var hasGivenAny = false
-    /// The ends of what was given out, or where it is gone on from.
+    /// The ends of the frames and the audio that were returned, or the position of the last seek.
     private var pictureEnd = TimeSpan.zero
     private var soundEnd = TimeSpan.zero
-    /// Timed metadata that were given out and that pictures and sound have not come to. They stand before these in the file, and
-    /// are neither given twice when something is read again, nor lost where one goes on elsewhere without reading again.
+    /// Timed metadata that were returned ahead of the frames and the audio of their time. They are not returned twice
+    /// after reading again, and not lost after a seek without reading again.
     private var early: [PresentationSample] = []
 
     private static let earlyLimit = 256
 
-    /// Those that can be chosen; empty before it was opened.
+    /// The tracks that can be selected; empty before `open`.
     public private(set) var tracks: [PresentationTrack] = []
+    /// The selected track of each medium.
     public private(set) var selected: [PresentationMedium: Int32] = [:]
-    /// nil when nobody knows; where it was estimated, as it turns out at the end.
+    /// The duration; nil if it is unknown. An estimated duration is corrected at the end.
     public private(set) var duration: TimeSpan?
+    /// Whether ``seek(to:)`` works. It requires a duration.
     public private(set) var isSeekable = false
-    /// When the media were made, as the file says; nil when it does not.
+    /// The creation time from the file; nil if it is missing.
     public private(set) var creationTime: WallTime?
-    /// The duration follows from the size and the rate.
+    /// Whether the duration was estimated from the size and the bitrate.
     private var isEstimated = false
 
+    /// Creates a reader without opening the file.
+    ///
     /// - Parameters:
-    ///   - uri: a path or an address, such as `file:film.mp4` or `https://…`.
-    ///   - formats: libavformat's names of the formats that it may be; any where there are none.
-    ///   - patience: how long nothing may come.
+    ///   - uri: A path or an address, such as `file:film.mp4` or `https://…`.
+    ///   - formats: libavformat's names of the allowed formats; empty for any.
+    ///   - patience: The timeout while no data arrive.
     public init(uri: String, formats: [String] = [], patience: Duration = .seconds(10)) {
         AVLog.quiet()
         (self.uri, self.formats) = (uri, formats)
         deadline = ReadingDeadline(patience: patience)
     }
 
-    /// Makes a call that waits, or the next one, end with ``SeekableFailure/interrupted``; what comes after it goes on.
-    /// From any thread.
+    /// Ends the current or the next blocking call with ``SeekableFailure/interrupted``. Later calls continue. It can be
+    /// called from any thread.
     public func interrupt() { deadline.interrupt() }
 
-    /// Lets go of the file; nothing can be read afterwards.
+    /// Closes the file. Nothing can be read afterwards.
     public func close() {
         (source, isAtEnd, isBroken) = (nil, true, false)
         discard()
     }
 
-    /// Finds out what there is. Pictures and sound are selected, one track of each, and no text.
+    /// Opens the file and finds its tracks. It selects one video and one audio track, and no text. Throws
+    /// `SeekableFailure` if the file cannot be opened or contains neither.
     public func open() throws(SeekableFailure) {
         try heedInterruption()
         let input: MediaInput
@@ -70,7 +74,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         tracks = source.tracks
         let picture = input.bestTrack(AVMEDIA_TYPE_VIDEO)?.index
         selected[.picture] = picture
-        // The one that the author prefers, whichever has more channels; of the same program.
+        // Prefers the default track to the one with the most channels, among those of the same program.
         let together = tracks.filter { track in picture.map { input.isSameProgram($0, track.id) } ?? true }
         let sounds = together.filter { $0.medium == .sound }
         selected[.sound] = (sounds.first(where: \.isDefault) ?? sounds.first)?.id
@@ -86,9 +90,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         self.source = source
     }
 
-    /// Takes another track from here on; nil is none.
-    ///
-    /// - Returns: whether there is such a track.
+    /// Selects another track from here on; nil selects none. Returns false if there is no such track.
     public func select(_ track: Int32?, of medium: PresentationMedium) -> Bool {
         if let track, !tracks.contains(where: { $0.id == track && $0.medium == medium }) {
             return false
@@ -106,7 +108,8 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         if deadline.takeInterruption() { throw .interrupted }
     }
 
-    /// What comes next; nil at the end.
+    /// Returns the next sample; nil at the end. Throws `SeekableFailure` if reading was interrupted, the source broke
+    /// off, or nothing can be decoded.
     public func next() throws(SeekableFailure) -> PresentationSample? {
         try heedInterruption()
         if isBroken { try mend() }
@@ -135,7 +138,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         return sample
     }
 
-    /// Whether it is metadata that were given out already.
+    /// Returns whether the sample is metadata that were already returned.
     private func isEarly(_ sample: PresentationSample) -> Bool {
         guard case .metadata(let bytes, let position) = sample else { return false }
         return early.contains { other in
@@ -143,7 +146,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         }
     }
 
-    /// Up to where what is seen, or else what is heard, was given out.
+    /// The end of the frames that were returned, or of the audio if there is no video.
     private var reached: TimeSpan { selected[.picture] != nil ? pictureEnd : soundEnd }
 
     private func discard() {
@@ -168,7 +171,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         }
     }
 
-    /// Goes back to where the last wait was ended, as a packet may have been lost in it.
+    /// Seeks back to the position of an interrupted wait, because a packet may have been lost in it.
     private func mend() throws(SeekableFailure) {
         source?.forgetError()
         if isSeekable {
@@ -178,10 +181,9 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         isBroken = false
     }
 
-    /// Goes to a position: what is given out next lies there or behind it, and of the end the last picture.
-    ///
-    /// - Returns: where it stands: within the duration.
-    /// - Throws: where it cannot be gone about in, nothing; the position stays.
+    /// Seeks to a position. The next sample lies at or after it; at the end of the media, it is the last frame. Returns
+    /// the position within the duration, or the unchanged position if the source is not seekable. Throws
+    /// `SeekableFailure` if the seek was interrupted or the source broke off.
     public func seek(to position: TimeSpan) throws(SeekableFailure) -> TimeSpan {
         try heedInterruption()
         guard isSeekable, let duration, let source else { return pictureEnd }
@@ -206,6 +208,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
 }
 
 extension PresentationSample {
+    /// The kind of media.
     public var medium: PresentationMedium {
         switch self {
         case .picture: .picture
@@ -215,7 +218,7 @@ extension PresentationSample {
         }
     }
 
-    /// From when on it is shown or heard.
+    /// The position at which it starts.
     public var start: TimeSpan {
         switch self {
         case .picture(_, let position, _), .sound(_, let position), .metadata(_, let position): position
@@ -223,7 +226,7 @@ extension PresentationSample {
         }
     }
 
-    /// Until when it is shown or heard, as far as that is known.
+    /// The position at which it ends, as far as it is known.
     public var end: TimeSpan {
         switch self {
         case .picture(_, let position, let duration): position + (duration ?? .zero)

@@ -1,27 +1,27 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Takes apart a piece of a presentation that comes as bytes, of a format that is known. Used by one thread at a time.
+/// Demultiplexes a segment of a known format. Only one thread may use it at a time.
 ///
-/// Times are of the container's own clock, as they stand there.
+/// Times are those of the container's clock, without an adjustment.
 public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread at a time
-    /// By libavformat's names.
+    /// A container format, with libavformat's name.
     public enum Container: String, Hashable, Sendable {
         case mpegTS = "mpegts"
-        /// Behind its initialization.
+        /// Fragmented MP4 after its initialization segment.
         case fragmentedMP4 = "mp4"
         case adts = "aac"
         case mp3
         case ac3
         case enhancedAC3 = "eac3"
 
-        /// After how long the clock of a container begins anew; nil for never.
+        /// The period after which the container's clock wraps around; nil for never.
         public var wrap: TimeSpan? {
             // 33 bits at 90 kHz (ISO/IEC 13818-1, section 2.4.3.7).
             self == .mpegTS ? .microseconds((1 << 33) * 100 / 9) : nil
         }
 
-        /// By the first bytes of a segment, behind an ID3 tag; nil for what is none of these.
+        /// Detects the format from the first bytes of a segment after an ID3 tag. Returns nil for other formats.
         public init?(sniffing bytes: [UInt8]) {
             guard bytes.count >= 8 else { return nil }
             if bytes[0] == 0x47, bytes.count <= 188 || bytes[188] == 0x47 {
@@ -41,8 +41,8 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
             }
         }
 
-        /// The first place in bytes at which a transport stream or ADTS begins, told by its frames following one another: three
-        /// packets of 188 bytes, or two frames of ADTS.
+        /// Returns the first offset at which MPEG-TS or ADTS starts: three consecutive packets of 188 bytes, or two
+        /// consecutive ADTS frames. Returns nil if there is none.
         public static func find(in bytes: [UInt8]) -> (container: Container, offset: Int)? {
             var offset = 0
             while offset + 8 <= bytes.count {
@@ -59,7 +59,7 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
             return nil
         }
 
-        /// The end of a frame (ISO/IEC 13818-7, section 6.2.1); nil for what is none.
+        /// Returns the end of an ADTS frame (ISO/IEC 13818-7, section 6.2.1); nil if there is no frame.
         private static func adtsFrame(_ bytes: [UInt8], _ offset: Int) -> Int? {
             guard offset + 7 <= bytes.count, bytes[offset] == 0xFF, bytes[offset + 1] & 0xF6 == 0xF0 else { return nil }
             let size = Int(bytes[offset + 3] & 3) << 11 | Int(bytes[offset + 4]) << 3 | Int(bytes[offset + 5] >> 5)
@@ -71,12 +71,10 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
     private let deadline: ReadingDeadline
     private var codings: [Int32: CodedFormat] = [:]
 
-    /// Waits for the container's header.
-    ///
-    /// - Throws: `CodecError.damaged`.
+    /// Reads the container's header. Throws `CodecError.damaged` if it is invalid.
     public init(_ bytes: any MediaBytes, container: Container) throws(CodecError) {
         AVLog.quiet()
-        // Who gives the bytes says how long they are waited for.
+        // The byte source has its own timeout, so this one is a day.
         deadline = ReadingDeadline(patience: .seconds(86_400))
         do throws(MediaInputFailure) {
             input = try MediaInput(bytes: bytes, format: container.rawValue, deadline: deadline)
@@ -85,14 +83,13 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
         }
     }
 
-    /// What there is to be decoded, as far as it was read.
+    /// The media that can be decoded, as far as the segment was read.
     public var media: Set<PresentationMedium> {
         Set(input.streams.compactMap { PresentationTrack($0)?.medium })
     }
 
-    /// The next packet of one track of each medium, the first that can be decoded; nil at the end.
-    ///
-    /// - Throws: `CodecError.damaged` where it broke off.
+    /// Returns the next packet of the first decodable track of each medium; nil at the end. Throws `CodecError.damaged`
+    /// if the segment broke off.
     public func read() throws(CodecError) -> CodedPacket? {
         while true {
             let isThere: Bool
@@ -110,8 +107,8 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
         }
     }
 
-    /// Whether a stream belongs to the program that is played: the first one with pictures, or else the first. A segment has
-    /// one program (RFC 8216, section 3.2), but not everybody keeps to that.
+    /// Returns whether a stream belongs to the program that is played: the first one with video, or else the first one.
+    /// A segment has one program (RFC 8216, section 3.2), but some contain several.
     private func isOfProgram(_ index: Int32) -> Bool {
         let programs = input.programs
         guard programs.count > 1, programs.contains(where: { $0.contains(index) }) else { return true }

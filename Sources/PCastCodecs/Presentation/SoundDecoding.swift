@@ -1,7 +1,7 @@
 import CFFmpeg
 import PCastMedia
 
-/// Decodes the sound of a presentation, from a position on to the sample.
+/// Decodes the audio of a presentation from an exact sample on.
 final class SoundDecoding {
     let format: CodedFormat
     private let decoder: AVCodecContextHolder
@@ -9,24 +9,25 @@ final class SoundDecoding {
     private var reading = SoundReading()
     private var beginning: Int64
 
-    /// - Returns: nil where nothing decodes it.
+    /// Opens the decoder. Returns nil if the format has none.
     init?(_ format: CodedFormat, beginning: TimeSpan) throws(CodecError) {
         guard let decoder = try format.decoder() else { return nil }
         (self.format, self.decoder) = (format, decoder)
         self.beginning = ClockRate.opus.ticks(in: beginning)
     }
 
-    /// Forgets what is inside.
+    /// Discards the decoder's content.
     func begin(at position: TimeSpan) {
         avcodec_flush_buffers(decoder.pointer)
         reading = SoundReading()
         beginning = ClockRate.opus.ticks(in: position)
     }
 
-    /// Nothing before the position is heard any more; what is inside is.
+    /// Returns no more audio before the position, but keeps the decoder's content.
     func skip(to position: TimeSpan) { beginning = ClockRate.opus.ticks(in: position) }
 
-    /// - Parameter packet: nil gives out what is inside.
+    /// Decodes a packet and adds the resulting audio; nil drains the decoder. Throws `CodecError` if the audio cannot
+    /// be converted.
     func decode(
         _ packet: UnsafeMutablePointer<AVPacket>?, into samples: inout [PresentationSample]
     ) throws(CodecError) {
@@ -43,7 +44,7 @@ final class SoundDecoding {
         }
     }
 
-    /// What of it lies behind the beginning; nil for nothing.
+    /// Returns the part of the audio after the start position; nil if there is none.
     private func trimmed(_ sound: AudioFrame) -> AudioFrame? {
         let early = beginning - sound.timestamp.ticks
         guard early > 0 else { return sound }

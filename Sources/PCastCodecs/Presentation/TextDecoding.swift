@@ -7,10 +7,10 @@ final class TextDecoding {
     private let decoder: AVCodecContextHolder
     private var beginning: TimeSpan
 
-    /// Where nothing says how long a text is shown.
+    /// The duration of a text if neither the packet nor the container gives one.
     private static let usualDuration = TimeSpan.seconds(4 as Int64)
 
-    /// - Returns: nil where nothing decodes it.
+    /// Opens the decoder. Returns nil if the format has none.
     init?(_ format: CodedFormat, beginning: TimeSpan) throws(CodecError) {
         guard let decoder = try format.decoder() else { return nil }
         (self.format, self.decoder, self.beginning) = (format, decoder, beginning)
@@ -45,8 +45,8 @@ final class TextDecoding {
     }
 }
 
-/// Text as libavcodec hands it out, of whatever format it was: a dialogue of ASS, eight fields and the text, with what it
-/// looks like in braces.
+/// Converts libavcodec's subtitles, which are ASS dialogue lines for every input format, to plain text. A dialogue has
+/// eight fields before the text, and formatting in braces.
 enum SubtitleText {
     static func plain(dialogue: String) -> String {
         let fields = dialogue.split(separator: ",", maxSplits: 8, omittingEmptySubsequences: false)

@@ -1,17 +1,17 @@
-/// The packets of a timed ID3 track: what stands in one is one tag or several.
+/// Restores the ID3 tags in packets of a timed ID3 track. A packet contains one or more tags.
 ///
-/// Transport streams of HTTP Live Streaming carry tags as they are ("Timed Metadata for HTTP Live Streaming", section 2), in
-/// streams of type 0x15. Others put a header of five bytes before them, that of a metadata access unit (ISO/IEC 13818-1,
-/// section 2.12.4). libavformat 59 takes all for the latter and leaves out five bytes: with HTTP Live Streaming the tag's own
-/// beginning, which is made again here from what follows it.
+/// MPEG-TS segments of HLS carry tags directly ("Timed Metadata for HTTP Live Streaming", section 2) in streams of type
+/// 0x15. Other streams put a header of five bytes before them (metadata access unit; ISO/IEC 13818-1, section 2.12.4).
+/// libavformat 59 always removes five bytes. For HLS, these are the first bytes of the tag, which are reconstructed
+/// here from the rest.
 enum TimedID3 {
     private static let mark = Array("ID3".utf8)
-    /// Of what libavformat leaves out: the mark, the version and the revision.
+    /// The bytes of a tag that libavformat removes: the mark, the version and the revision.
     private static let lostSize = 5
-    /// What is left then of a tag's header: the flags and the size.
+    /// The rest of a tag's header: the flags and the size.
     private static let restSize = 5
 
-    /// The tags of a packet, whole; as it is where it holds none.
+    /// Returns the complete tags of a packet; the packet as it is if it contains none.
     static func tags(in packet: UnsafeRawBufferPointer) -> [UInt8] {
         if packet.starts(with: mark) { return Array(packet) }
         let behindHeader = packet.dropFirst(lostSize)
@@ -25,7 +25,8 @@ enum TimedID3 {
         return mark + [version, 0] + packet
     }
 
-    /// Whether a tag's frames fill it, but for padding: 2.4 has seven bits in each byte of their sizes, 2.3 has eight.
+    /// Returns whether frames and padding fill a tag. Frame sizes have seven bits per byte in ID3v2.4 and eight in
+    /// ID3v2.3.
     private static func hasFrames(_ body: Slice<UnsafeRawBufferPointer>, bitsOfSize: Int) -> Bool {
         var rest = body
         while rest.count >= 10, rest.first != 0 {

@@ -1,6 +1,6 @@
 import CFFmpeg
 
-/// Objects of libav, each freed once, when the last reference to its holder goes.
+/// An owned `AVPacket`, which is freed with its holder.
 final class AVPacketHolder {
     let pointer: UnsafeMutablePointer<AVPacket>
 
@@ -15,6 +15,7 @@ final class AVPacketHolder {
     }
 }
 
+/// An owned `AVFrame`, which is freed with its holder.
 final class AVFrameHolder {
     let pointer: UnsafeMutablePointer<AVFrame>
 
@@ -29,13 +30,14 @@ final class AVFrameHolder {
     }
 }
 
+/// An owned `AVCodecContext`, which is freed with its holder.
 final class AVCodecContextHolder {
     let pointer: UnsafeMutablePointer<AVCodecContext>
 
     init(_ codec: UnsafePointer<AVCodec>) {
         guard let pointer = avcodec_alloc_context3(codec) else { fatalError("out of memory for a codec") }
         self.pointer = pointer
-        // What a foreign header may make the codec allocate: pictures of 8K and a little more.
+        // Limits the memory that an untrusted header can make the codec allocate: slightly more than 8K.
         pointer.pointee.max_pixels = 8_192 * 8_192
         AVLog.quiet()
     }
@@ -53,9 +55,8 @@ final class AVCodecContextHolder {
         }
     }
 
-    /// A decoder of what is coded so; nil when its header makes no sense.
-    ///
-    /// - Parameter timeBase: of the packets' times.
+    /// Opens a decoder for packets with times in `timeBase`. Returns nil if the parameters are invalid. Throws
+    /// `CodecError.failed` if it cannot be opened.
     static func decoder(
         _ codec: UnsafePointer<AVCodec>, _ parameters: UnsafeMutablePointer<AVCodecParameters>,
         timeBase: AVRational,
@@ -70,10 +71,10 @@ final class AVCodecContextHolder {
     }
 }
 
-/// libav's own log.
+/// FFmpeg's log.
 enum AVLog {
     private static let silenced: Void = av_log_set_level(AV_LOG_QUIET)
 
-    /// Its messages go to standard error without any context, and the errors come as numbers anyway.
+    /// Disables the log. Its messages go to standard error without context, and errors are also returned as numbers.
     static func quiet() { silenced }
 }

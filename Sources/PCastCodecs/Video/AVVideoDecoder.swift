@@ -1,7 +1,8 @@
 import CFFmpeg
 public import PCastMedia
 
-/// A decoder of libavcodec on one thread, without delay; damaged pictures are not shown (JB8).
+/// A video decoder of libavcodec with one thread and without delay. It returns no damaged frames: a viewer accepts a
+/// short freeze more easily than broken images.
 final class AVVideoDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: AVCodecContextHolder
@@ -11,10 +12,11 @@ final class AVVideoDecoder {
     private var pending: [Int64: EncodedFrame] = [:]
     private var next: Int64 = 0
 
-    /// At the beginning and after damage: what refers to missing pictures would come out torn, and be shown.
+    /// Whether a key frame is required, at the start and after damage. Frames that refer to missing ones would be
+    /// damaged, too.
     private var needsKeyFrame = true
 
-    /// Frames inside; more have vanished without a picture, and are forgotten.
+    /// The bound of `pending`. Frames beyond it gave no output and are dropped.
     private static let pendingLimit = 16
 
     init(_ id: AVCodecID, name: String) throws(CodecError) {
@@ -35,8 +37,8 @@ final class AVVideoDecoder {
     func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
         if needsKeyFrame {
             guard frame.isKeyFrame else { throw .damaged("a key frame is needed first") }
-            // Anew, as libavcodec's H.264 decoder, flushed after a slice that it gave up in, draws parts of the lost
-            // picture into the next.
+            // Reopens the decoder: libavcodec's H.264 decoder, if flushed after an incomplete slice, draws parts of the
+            // lost frame into the next one.
             if next > 0 { context = try Self.open(codec) }
             pending.removeAll()
         }
@@ -50,7 +52,7 @@ final class AVVideoDecoder {
         var pictures: [VideoFrame] = []
         if pending.count >= Self.pendingLimit { pending.removeAll() }
         pending[next] = frame
-        // libavcodec reads a little beyond the end, so the bytes are copied into padded memory.
+        // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         let result = av_new_packet(packet.pointer, Int32(frame.bytes.count))
         guard result >= 0 else { throw .failed("decoding", reason: CodecError.reason(result)) }
         frame.bytes.withUnsafeBytes { bytes in
@@ -81,22 +83,24 @@ final class AVVideoDecoder {
     }
 }
 
-/// H.264 in Annex B.
+/// A decoder of H.264 in Annex B.
 public final class H264Decoder: VideoDecoder {
     private let decoder: AVVideoDecoder
 
-    /// - Throws: `CodecError.missing`.
+    /// Opens the decoder. Throws `CodecError.missing` if FFmpeg has none.
     public init() throws(CodecError) { decoder = try AVVideoDecoder(AV_CODEC_ID_H264, name: "H.264") }
 
+    /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
     public func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
 }
 
-/// VP8.
+/// A decoder of VP8.
 public final class VP8Decoder: VideoDecoder {
     private let decoder: AVVideoDecoder
 
-    /// - Throws: `CodecError.missing`.
+    /// Opens the decoder. Throws `CodecError.missing` if FFmpeg has none.
     public init() throws(CodecError) { decoder = try AVVideoDecoder(AV_CODEC_ID_VP8, name: "VP8") }
 
+    /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
     public func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
 }

@@ -1,21 +1,23 @@
 import CFFmpeg
 public import PCastMedia
 
-/// Decodes the JPEG pictures of cameras, on one thread. Used by one thread at a time.
+/// Decodes the JPEG images of cameras on one thread. Only one thread may use it at a time.
 ///
-/// Pictures without Huffman tables, as most cameras send them, are read with the tables of the standard (ITU-T T.81,
-/// annex K). JPEG is of full range; what comes out is of limited range, as `VideoFrame` says (COD6).
+/// Images without Huffman tables, which most cameras send, are decoded with the tables of the standard (ITU-T T.81,
+/// annex K). JPEG has full range; the frames have limited range like every `VideoFrame`.
 public final class MJPEGDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
     private let picture = AVFrameHolder()
     private let converter: RawPictureConverter
-    /// For 4:4:4, grey, and what else cameras hardly send.
+    /// The converter for 4:4:4, gray and other rare formats.
     private let scaler = PictureConverter()
 
-    /// - Parameter pool: where the pictures' memory comes from; nil for one of its own.
-    /// - Throws: `CodecError.missing`.
+    /// Opens the decoder.
+    ///
+    /// - Parameter pool: The pool for the frames' memory; nil for a pool of its own.
+    /// - Throws: `CodecError.missing` if FFmpeg has no JPEG decoder.
     public init(pool: VideoFramePool? = nil) throws(CodecError) {
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_MJPEG) else { throw .missing("a decoder of JPEG") }
         self.codec = codec
@@ -31,10 +33,15 @@ public final class MJPEGDecoder {
         return context
     }
 
-    /// - Parameter bytes: one picture, from its first marker on; what follows its end is passed over, as cameras pad.
-    /// - Returns: the picture, an odd last column or row left out.
-    /// - Throws: `CodecError.damaged` for a picture that is cut short or broken. The next is decoded as if it were the
-    ///   first.
+    /// Decodes an image. An odd last column or row is cropped.
+    ///
+    /// - Parameters:
+    ///   - bytes: One image from its first marker on. Bytes after its end are ignored, because cameras add padding.
+    ///   - captureTime: The capture time; nil if it is unknown.
+    ///   - timestamp: The timestamp of the frame.
+    /// - Returns: The frame.
+    /// - Throws: `CodecError.damaged` for an image that is truncated or invalid. The next image is decoded
+    ///   independently.
     public func decode(
         _ bytes: UnsafeRawBufferPointer, captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
@@ -42,7 +49,7 @@ public final class MJPEGDecoder {
         do {
             try read(bytes)
         } catch {
-            // Tables that came damaged must not serve a picture that has none.
+            // Invalid Huffman tables must not be applied to the next image without tables.
             context = try Self.open(codec)
             throw error
         }
@@ -50,8 +57,8 @@ public final class MJPEGDecoder {
         return try convert(captureTime: captureTime, timestamp: timestamp)
     }
 
-    /// From the marker of the beginning to that of the end, without which the last rows are missing: within coded
-    /// pixels no such marker can stand (ITU-T T.81, section B.1.1.5).
+    /// Returns the bytes from the start marker to the end marker. Without an end marker, the last rows are missing: no
+    /// marker can occur within entropy-coded data (ITU-T T.81, section B.1.1.5).
     private static func whole(_ bytes: UnsafeRawBufferPointer) throws(CodecError) -> UnsafeRawBufferPointer {
         guard bytes.count >= 4, bytes[0] == 0xFF, bytes[1] == 0xD8 else {
             throw .damaged("a JPEG picture without its beginning")
@@ -66,9 +73,9 @@ public final class MJPEGDecoder {
         throw .damaged("a JPEG picture without its end")
     }
 
-    /// Leaves the picture in `picture`.
+    /// Decodes the bytes to `picture`.
     private func read(_ bytes: UnsafeRawBufferPointer) throws(CodecError) {
-        // libavcodec reads a little beyond the end, so the bytes are copied into padded memory.
+        // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         let allocated = av_new_packet(packet.pointer, Int32(clamping: bytes.count))
         guard allocated >= 0 else { throw .damaged("a JPEG picture of \(bytes.count) bytes") }
         defer { av_packet_unref(packet.pointer) }

@@ -1,10 +1,11 @@
 public import PCastMedia
 
-/// Makes raw pictures of coded ones, each at once.
+/// A video decoder without delay.
 ///
-/// Used by one thread at a time. Frames are fed in decoding order without holes; after a hole, with a key frame.
+/// Only one thread may use it at a time. Frames come in decoding order without gaps; a gap must be followed by a key
+/// frame.
 public protocol VideoDecoder: AnyObject {
-    /// - Returns: the picture; empty when the frame shows none.
-    /// - Throws: `CodecError.damaged`; then, and at the beginning, also for each frame before the next key frame.
+    /// Decodes a frame. Returns no frame if it is not for presentation. Throws `CodecError.damaged`, also for every
+    /// frame before the next key frame.
     func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame]
 }

@@ -1,9 +1,9 @@
 public import PCastMedia
 import Synchronization
 
-/// Memory of pictures, used again: a picture of 720p takes 1.4 MB, which is dear to get from the kernel each time.
+/// A pool for the memory of frames. A 720p frame takes 1.4 MB, which is expensive to allocate for each frame.
 ///
-/// Keeps at most `capacity` free pieces, all of one size; pieces of another size are given back.
+/// It stores at most `capacity` free blocks of one size and frees blocks of other sizes.
 public final class VideoFramePool: Sendable {
     private struct Free {
         nonisolated(unsafe) var pieces: [UnsafeMutableRawBufferPointer] = []
@@ -12,7 +12,7 @@ public final class VideoFramePool: Sendable {
     private let free = Mutex(Free())
     private let capacity: Int
 
-    /// - Parameter capacity: free pieces kept.
+    /// Creates a pool that stores at most `capacity` free blocks.
     public init(capacity: Int = 8) { self.capacity = capacity }
 
     deinit {
@@ -21,7 +21,7 @@ public final class VideoFramePool: Sendable {
         }
     }
 
-    /// A picture whose planes hold whatever they held; to be written before anyone else sees it.
+    /// Returns a frame with undefined content, which the caller must write before it shares the frame.
     public func frame(
         dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, color: VideoColor = .bt601
     ) -> VideoFrame {

@@ -3,7 +3,7 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The controls of a camera while it is open: used by those who steer it, and by its own thread.
+/// The controls of an open camera. The application and the camera's own thread use it.
 final class CameraControls: Sendable {
     private struct State: Sendable {
         var settings: ControlSettings
@@ -12,10 +12,10 @@ final class CameraControls: Sendable {
         var size: Dimensions
     }
 
-    /// Searching focus is looked after this often.
+    /// The interval at which a focus search is checked.
     private static let interval = TimeSpan.milliseconds(50)
 
-    /// Nil once the camera was given back.
+    /// The settings; nil after the camera was closed.
     private let state: Mutex<State?>
     private let due = Mutex(Instant(nanoseconds: 0))
 
@@ -23,13 +23,14 @@ final class CameraControls: Sendable {
         state = Mutex(State(settings: ControlSettings(node, list), size: size))
     }
 
-    /// Before pictures are asked for: key frames that can be joined at, and no pictures that refer to later ones (COD5).
+    /// Configures an H.264 encoder before streaming: parameter sets in every key frame, so that viewers can join there,
+    /// and no B-frames, because WebRTC receivers present frames in the order of arrival.
     func prepareH264(frameRate: FrameRate) {
         change { state in
             _ = state.settings.set(V4L2_CID_MPEG_VIDEO_B_FRAMES, 0)
             _ = state.settings.set(V4L2_CID_MPEG_VIDEO_REPEAT_SEQ_HEADER, 1)
             _ = state.settings.set(V4L2_CID_MPEG_VIDEO_PREPEND_SPSPPS_TO_IDR, 1)
-            // Where key frames can be asked for they need not come by themselves, but for receivers that cannot ask.
+            // If key frames can be requested, periodic ones serve only receivers that cannot request them.
             let seconds: Int64 = state.settings.list.settable(V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME) == nil ? 2 : 10
             guard let control = state.settings.list.settable(V4L2_CID_MPEG_VIDEO_H264_I_PERIOD) else { return }
             let period = seconds * Int64(frameRate.perSecond.rounded(.up))
@@ -38,13 +39,13 @@ final class CameraControls: Sendable {
         }
     }
 
-    /// Whether the camera is kept from lowering its rate in the dark (COD7).
+    /// Keeps the camera from lowering its frame rate in the dark. Many webcams do that by default to expose longer.
     func holdFrameRate() {
         change { state in _ = state.settings.set(V4L2_CID_EXPOSURE_AUTO_PRIORITY, 0) }
     }
 
-    /// - Parameter areDecoded: whether pictures are seen, by which the light can be metered.
-    /// - Returns: what cannot be as asked, and why.
+    /// Applies flash and focus settings. `areDecoded` tells whether frames are decoded, so that their brightness can be
+    /// measured. Returns the reason for each capability that is unsatisfied.
     func apply(_ configuration: VideoConfiguration, areDecoded: Bool) -> [DeviceCapability: String] {
         change { state in
             state.light.isMetered = areDecoded
@@ -68,7 +69,8 @@ final class CameraControls: Sendable {
         change { $0.settings.press(V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME) } ?? false
     }
 
-    /// From the camera's thread, which waits for nobody: while somebody else steers, the next turn will do.
+    /// Advances a focus search. The camera's thread calls it and never waits; if the lock is held, the next call does
+    /// the work.
     func advance(at now: Instant) {
         let isDue = due.withLock { due in
             guard now >= due else { return false }
@@ -83,7 +85,7 @@ final class CameraControls: Sendable {
         }
     }
 
-    /// From the camera's thread.
+    /// Measures the brightness of a frame. The camera's thread calls it.
     func meter(_ picture: VideoFrame, at now: Instant) {
         _ = state.withLockIfAvailable { state in
             guard state?.light.needsMetering == true, var value = state.take() else { return }
@@ -92,7 +94,7 @@ final class CameraControls: Sendable {
         }
     }
 
-    /// Puts the light out, restores what was changed, and lets the camera go.
+    /// Turns the light off, restores changed controls, and releases the camera.
     func close() {
         state.withLock { state in
             guard var value = state.take() else { return }
@@ -104,7 +106,7 @@ final class CameraControls: Sendable {
         }
     }
 
-    /// Nil when the camera was given back.
+    /// Changes the settings; nil if the camera is closed.
     private func change<Result>(_ body: (inout State) -> Result) -> Result? {
         state.withLock { state in
             guard var value = state.take() else { return nil }

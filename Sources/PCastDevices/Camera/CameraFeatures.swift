@@ -1,6 +1,6 @@
 import CV4L2
 
-/// What of the Phenix capabilities a camera has, by its controls.
+/// The capabilities of a camera, from its controls.
 struct CameraFeatures: Sendable {
     let flashModes: Set<FlashMode>
     let autoFocusModes: Set<AutoFocusMode>
@@ -17,25 +17,25 @@ struct CameraFeatures: Sendable {
         hasFocusTarget = Self.focusTarget(controls) != nil
     }
 
-    /// Whether there is a light that can be on for as long as pictures are taken.
+    /// Returns whether the camera has a light that can stay on while it streams.
     static func hasTorch(_ controls: ControlList) -> Bool {
         controls.settable(V4L2_CID_FLASH_LED_MODE)?.offers(Int64(V4L2_FLASH_LED_MODE_TORCH.rawValue)) ?? false
     }
 
-    /// Whether what the camera sets of itself can be held.
+    /// Returns whether the camera's automatic focus can be locked.
     static func canLockFocus(_ controls: ControlList) -> Bool {
         controls.settable(V4L2_CID_3A_LOCK)?.offers(Int64(V4L2_LOCK_FOCUS)) ?? false
     }
 
-    /// The rectangle that the camera looks at to focus. Its type has a number since Linux 6.15; what counts is that its
-    /// value is a `v4l2_rect`.
+    /// Returns the control for the region of interest that the camera focuses on. Its ID is defined since Linux 6.15.
+    /// The value must be a `v4l2_rect`.
     static func focusTarget(_ controls: ControlList) -> ControlDescription? {
         controls[Int32(CV4L2_CID_REGION_OF_INTEREST_RECT)].flatMap {
             !$0.isReadOnly && $0.elementCount == 1 && Int($0.elementSize) == MemoryLayout<v4l2_rect>.size ? $0 : nil
         }
     }
 
-    /// Where the camera looks, as its firmware or its device tree says.
+    /// Returns the facing mode from the firmware or the device tree.
     static func facingMode(_ controls: ControlList, _ node: VideoNode) -> FacingMode {
         switch value(of: V4L2_CID_CAMERA_ORIENTATION, controls, node) {
         case Int64(V4L2_CAMERA_ORIENTATION_FRONT): .user
@@ -44,8 +44,8 @@ struct CameraFeatures: Sendable {
         }
     }
 
-    /// Quarter turns clockwise that bring its picture upright. The control says the correction in degrees
-    /// counter-clockwise (V4L2's camera control reference).
+    /// Returns the clockwise quarter turns that make frames upright. The control gives the correction in degrees
+    /// counterclockwise (V4L2 documentation, camera control reference).
     static func mountingTurns(_ controls: ControlList, _ node: VideoNode) -> Int {
         guard let degrees = value(of: V4L2_CID_CAMERA_SENSOR_ROTATION, controls, node) else { return 0 }
         let quarters = Int((degrees % 360 + 360) % 360 + 45) / 90 % 4

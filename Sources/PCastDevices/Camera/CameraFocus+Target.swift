@@ -2,12 +2,13 @@ import CV4L2
 import PCastMedia
 
 extension CameraFocus {
-    /// Where the camera looks to focus.
+    /// Sets the region to focus on; nil resets it. Returns the reason if that is not possible.
     func aim(_ target: FocusTarget?, _ size: Dimensions, _ settings: inout ControlSettings) -> String? {
         guard let control = CameraFeatures.focusTarget(settings.list) else {
             return target == nil ? nil : "the camera has no region of interest"
         }
-        // In pixels of the sensor, whose size is the largest region, or of kernels that do not tell it the standard one.
+        // The unit is sensor pixels. The sensor's size is the maximum region, or the default one if the kernel does not
+        // report a maximum.
         let sensor =
             settings.region(control, which: CV4L2_WHICH_MAXIMUM)
             ?? settings.region(control, which: CV4L2_WHICH_DEFAULT)

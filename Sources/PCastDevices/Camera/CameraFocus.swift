@@ -1,28 +1,29 @@
 import CV4L2
 import PCastMedia
 
-/// What a camera's focus does at this moment.
+/// The current state of a camera's focus.
 public enum FocusState: Hashable, Sendable {
-    /// Follows the picture, or does what the camera sees fit.
+    /// The focus is continuous, or as the camera decides.
     case free
-    /// Looks for the distance at which it will stay.
+    /// The focus is searching for a distance that it will keep.
     case searching
-    /// Stays where it is.
+    /// The focus is fixed.
     case locked
-    /// Found no distance, and stays where it stopped.
+    /// The search failed. The focus stays where it stopped.
     case failed
 }
 
-/// A camera's focus by its controls.
+/// The focus of a camera.
 struct CameraFocus: Sendable {
     private enum Search: Sendable {
-        /// The camera searches once and stays.
+        /// The camera searches once and stops.
         case once(until: Instant)
-        /// It follows the picture, and is locked then.
+        /// The camera focuses continuously and is locked at this time.
         case following(until: Instant)
     }
 
-    /// For cameras that do not say when they are done: webcams take one to two seconds from end to end.
+    /// The duration of a search for cameras that do not report its end. Webcams take one to two seconds for the whole
+    /// range.
     private static let followingLength = TimeSpan.seconds(2)
     private static let longestSearch = TimeSpan.seconds(5)
 
@@ -31,16 +32,14 @@ struct CameraFocus: Sendable {
     private var mode = AutoFocusMode.automatic
     private var target: FocusTarget?
 
-    /// - Parameters:
-    ///   - target: in the camera's own picture, before it is turned.
-    ///   - size: of that picture.
-    /// - Returns: why something cannot be as asked.
+    /// Applies a focus mode and a target. The target is a position in the camera's own frames before rotation, whose
+    /// size is `size`. Returns the reason for each capability that is unsatisfied.
     mutating func apply(
         _ mode: AutoFocusMode, target: FocusTarget?, size: Dimensions, at now: Instant,
         _ settings: inout ControlSettings
     ) -> [DeviceCapability: String] {
         var unmet: [DeviceCapability: String] = [:]
-        // Focusing once is done again when it is asked for again at another place, not for a change of the light.
+        // A single search is repeated if a target is requested again, but not if only the flash changed.
         let isSame = mode == self.mode && target == self.target
         if target != self.target || target != nil, let reason = aim(target, size, &settings) {
             unmet[.autoFocusTarget] = reason
@@ -62,7 +61,7 @@ struct CameraFocus: Sendable {
         }
     }
 
-    /// As the driver has it from the beginning.
+    /// Restores the driver's default.
     private mutating func release(_ settings: inout ControlSettings) -> String? {
         state = .free
         holdFocus(false, &settings)
@@ -91,7 +90,7 @@ struct CameraFocus: Sendable {
     private mutating func begin(_ now: Instant, _ settings: inout ControlSettings) -> String? {
         holdFocus(false, &settings)
         if settings.list.settable(V4L2_CID_AUTO_FOCUS_START) != nil {
-            // Focusing once while it follows the picture is undefined (V4L2's camera control reference).
+            // A single search during continuous focus is undefined (V4L2 documentation, camera control reference).
             _ = settings.set(V4L2_CID_FOCUS_AUTO, 0)
             guard settings.press(V4L2_CID_AUTO_FOCUS_START) else { return "the camera does not begin to focus" }
             search = .once(until: now + Self.longestSearch)
@@ -103,7 +102,7 @@ struct CameraFocus: Sendable {
         return nil
     }
 
-    /// Sees whether a search is over.
+    /// Checks whether a search has ended.
     mutating func advance(at now: Instant, _ settings: inout ControlSettings) {
         guard let search else { return }
         let status = settings.value(V4L2_CID_AUTO_FOCUS_STATUS).map(Int32.init(clamping:))
@@ -134,9 +133,8 @@ struct CameraFocus: Sendable {
         search = nil
     }
 
-    /// Moves the focus by hand, which ends what is automatic.
-    ///
-    /// - Parameter nearness: from 0 for the farthest to 1 for the nearest: V4L2's positions grow towards the camera.
+    /// Moves the focus manually, which ends automatic focus. `nearness` is from 0 for the farthest to 1 for the nearest
+    /// distance; V4L2's values grow towards the camera. Returns the reason if that is not possible.
     mutating func move(to nearness: Double, _ settings: inout ControlSettings) -> String? {
         guard mode != .locked else { return "the focus is locked" }
         guard let control = settings.list.settable(V4L2_CID_FOCUS_ABSOLUTE) else {
@@ -153,7 +151,7 @@ struct CameraFocus: Sendable {
         return nil
     }
 
-    /// Holds what the camera sets of itself, where it can.
+    /// Locks or unlocks the automatic focus. Returns whether the camera supports it.
     @discardableResult
     private func holdFocus(_ wish: Bool, _ settings: inout ControlSettings) -> Bool {
         guard CameraFeatures.canLockFocus(settings.list), let locks = settings.value(V4L2_CID_3A_LOCK) else {

@@ -1,23 +1,23 @@
 import CV4L2
 import PCastMedia
 
-/// Lists what formats a camera offers, believing the driver no further than bounds go.
+/// Enumerates the formats of a camera, with bounds on what a driver reports.
 struct CameraFormats {
-    /// More than any driver has: vivid, which has the most, lists about 75 formats with 6 sizes each.
+    /// The limits. No driver exceeds them: vivid, which has the most, lists about 75 formats with 6 sizes each.
     private static let formatLimit: UInt32 = 128
     private static let sizeLimit: UInt32 = 128
     private static let rateLimit: UInt32 = 64
     private static let total = 4_096
 
-    /// Sizes that people ask for, each with rates of its own where a driver offers a range of sizes: larger pictures
-    /// are often slower.
+    /// Common sizes. For a range of sizes, their frame rates are listed individually, because larger frames are often
+    /// slower.
     private static let usual = [(320, 180), (640, 360), (640, 480), (1_280, 720), (1_920, 1_080), (3_840, 2_160)].map {
         Dimensions(width: $0.0, height: $0.1)
     }
 
     let node: VideoNode
 
-    /// The pixel formats in the driver's order, which is its order of preference.
+    /// Returns the pixel formats in the driver's order of preference.
     func codes() -> [FourCC] {
         var codes: [FourCC] = []
         for index in 0..<Self.formatLimit {
@@ -31,7 +31,7 @@ struct CameraFormats {
         return codes
     }
 
-    /// Each with its sizes and their rates.
+    /// Returns the formats with their sizes and frame rates.
     func list() -> [CaptureFormat] {
         var formats: [CaptureFormat] = []
         for code in codes() where formats.count < Self.total {
@@ -54,7 +54,7 @@ struct CameraFormats {
             let size = Dimensions(width: Int(answer.discrete.width), height: Int(answer.discrete.height))
             if Self.isPossible(size), !sizes.contains(.discrete(size)) { sizes.append(.discrete(size)) }
         }
-        // Drivers of one size list none.
+        // Drivers with a single size enumerate none.
         return sizes.isEmpty ? currentSize().map { [.discrete($0)] } ?? [] : sizes
     }
 
@@ -88,7 +88,7 @@ struct CameraFormats {
             answer.height = UInt32(size.height)
             guard node.ask(CV4L2_ENUM_FRAMEINTERVALS, &answer) == 0 else { break }
             guard answer.type == V4L2_FRMIVAL_TYPE_DISCRETE.rawValue else {
-                // The shortest interval is the fastest rate.
+                // The shortest interval is the highest rate.
                 guard let fastest = FrameRate(interval: answer.stepwise.min),
                     let slowest = FrameRate(interval: answer.stepwise.max)
                 else { break }
@@ -101,7 +101,7 @@ struct CameraFormats {
         return .discrete(rates.isEmpty ? [currentRate()] : rates.sorted(by: >))
     }
 
-    /// Of drivers that list no rates; what knows none at all is taken for 30, which most sensors make.
+    /// Returns the current rate for drivers that enumerate none, or 30, the rate of most sensors.
     private func currentRate() -> FrameRate {
         var (interval, canBeSet) = (v4l2_fract(), Int32(0))
         let error = cv4l2_get_interval(
@@ -129,7 +129,7 @@ struct CameraFormats {
 
     private static let largestSide = 16_384
 
-    /// Whether pictures can have this size at all.
+    /// Returns whether a frame can have this size.
     static func isPossible(_ size: Dimensions) -> Bool {
         (2...largestSide).contains(size.width) && (2...largestSide).contains(size.height)
     }

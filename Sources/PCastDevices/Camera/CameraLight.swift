@@ -1,21 +1,21 @@
 import CV4L2
 import PCastMedia
 
-/// A camera's light, on for as long as pictures are taken (V4L2's torch), as the flash mode says.
+/// A camera's light, which stays on while it streams (V4L2's torch mode), controlled by the flash mode.
 struct CameraLight: Sendable {
     private var mode = FlashMode.alwaysOff
     private var meter = LightMeter()
     private var isOn = false
-    /// Pictures are seen, so that their brightness can be told.
+    /// Whether frames are decoded, so that their brightness can be measured.
     var isMetered = true
 
-    /// Whether pictures are to be told to `meter`.
+    /// Whether frames must be passed to `observe`.
     var needsMetering: Bool { mode == .automatic && isMetered }
 
-    /// - Returns: why it cannot be as asked; nil when it is.
+    /// Applies a flash mode. Returns the reason if it is unsatisfied; nil otherwise.
     mutating func apply(_ mode: FlashMode, _ settings: inout ControlSettings) -> String? {
         guard CameraFeatures.hasTorch(settings.list) else {
-            // Nothing lights by itself either, so no other mode is left unmet.
+            // Without a light, the other modes are satisfied.
             return mode == .alwaysOn ? "the camera has no light that stays on" : nil
         }
         if self.mode != mode { meter = LightMeter() }
@@ -35,7 +35,7 @@ struct CameraLight: Sendable {
         if meter.isOn != isOn { _ = turn(meter.isOn, &settings) }
     }
 
-    /// At the end, whatever it was before: a light that nobody needs is off.
+    /// Turns the light off at the end, if it was turned on here.
     mutating func turnOff(_ settings: inout ControlSettings) {
         if isOn { _ = turn(false, &settings) }
     }

@@ -1,27 +1,25 @@
 import Glibc
 
-/// A camera's node and its names.
+/// The device node of a camera, and its names.
 struct CameraNode: Hashable, Sendable {
-    /// Such as `/dev/video0`: another after a restart, or when it was plugged in anew.
+    /// The path, such as `/dev/video0`. It can change after a restart or reconnection.
     let path: String
     let capability: VideoNodeCapability
     let identity: DeviceIdentity
-    /// Whether hardware is behind it, as far as the kernel knows.
+    /// Whether the kernel knows hardware behind it.
     let isHardware: Bool
-    /// What it may be called, the best first; several cameras may have one name in common.
+    /// The possible identifiers in order of preference. Several cameras may share one.
     let names: [String]
-    /// The first of its names that no other camera has.
+    /// The first identifier that no other camera has.
     fileprivate(set) var id = ""
 
-    /// Those that can be opened, and why the others cannot.
+    /// The cameras that can be opened, and the errors of the others.
     struct Survey {
         var cameras: [CameraNode] = []
         var closed: [(path: String, error: DriverError)] = []
     }
 
-    /// Every camera, the best first.
-    ///
-    /// - Parameter root: where sysfs is mounted.
+    /// Returns every camera, in order of preference. `root` is the mount point of sysfs.
     static func survey(root: String = "/sys") -> Survey {
         var survey = Survey()
         for name in SysfsDevice.names(subsystem: "video4linux", root: root).sorted(by: isBefore) {
@@ -38,7 +36,7 @@ struct CameraNode: Hashable, Sendable {
         return survey
     }
 
-    /// Hardware first, in the order of the kernel's numbers.
+    /// Assigns the identifiers. Hardware comes first, in the order of the kernel's numbers.
     private static func identified(_ cameras: [CameraNode]) -> [CameraNode] {
         let ids = uniqueNames(cameras.map(\.names))
         let cameras = zip(cameras, ids).map { camera, id in
@@ -49,7 +47,7 @@ struct CameraNode: Hashable, Sendable {
         return cameras.filter(\.isHardware) + cameras.filter { !$0.isHardware }
     }
 
-    /// For each device the first of its names that it has alone; where it has none, its last with a number.
+    /// Returns for each device the first of its names that no other device has, or else its last name with a number.
     static func uniqueNames(_ names: [[String]]) -> [String] {
         let holders = names.flatMap { Set($0) }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         var taken: [String: Int] = [:]
@@ -72,11 +70,12 @@ struct CameraNode: Hashable, Sendable {
         let path = device.pathName
         isHardware = device.parent != nil
         var names: [String] = []
-        // Without a serial number, two cameras of a kind have one name, and which is which depends on their places.
+        // Without a serial number, two cameras of the same model have the same USB name, and are distinguished by their
+        // ports.
         let usbName = device.usbName
         if let usbName, usbName.hasSerial { names.append("usb-\(usbName.name)\(index)") }
         if let path { names.append(path + index) }
-        // Several cameras may hang at one place, with one serial number: their buses tell them apart.
+        // Several cameras may share a port and a serial number, and are distinguished by their bus information.
         let bus = SysfsText.name(capability.bus.split(separator: ":").joined(separator: "-"))
         if path != nil, !bus.isEmpty { names.append(bus + index) }
         if path == nil { names.append("virtual-\(SysfsText.name(capability.card))\(index)") }
@@ -84,20 +83,21 @@ struct CameraNode: Hashable, Sendable {
         aliases = (usbName.map { ["usb-\($0.name)\(index)"] } ?? []) + [self.path, device.name]
     }
 
-    /// What else people may call it by: the link without a serial number, and its node.
+    /// Other accepted names: the link without a serial number, and the node.
     private let aliases: [String]
 
-    /// Whether it is meant. An identifier of one camera is never understood as another's second name: ask for `id` first.
+    /// Returns whether the camera has this name. Compare all cameras' `id` first, so that the ID of one is not taken
+    /// for an alias of another.
     func isCalled(_ name: String) -> Bool { names.contains(name) || aliases.contains(name) }
 
-    /// `video10` after `video9`.
+    /// Returns whether a name sorts before another, such as `video9` before `video10`.
     private static func isBefore(_ first: String, _ second: String) -> Bool {
         first.utf8.count == second.utf8.count ? first < second : first.utf8.count < second.utf8.count
     }
 }
 
 extension CameraNode.Survey {
-    /// The camera of this identifier or name; the best one for nil.
+    /// Returns the camera with an identifier or name, or the first one for nil. Throws `DeviceError`.
     func camera(_ id: String?) throws(DeviceError) -> CameraNode {
         if let id {
             if let camera = cameras.first(where: { $0.id == id }) ?? cameras.first(where: { $0.isCalled(id) }) {
@@ -107,7 +107,7 @@ extension CameraNode.Survey {
         } else if let camera = cameras.first {
             return camera
         }
-        // What cannot be opened cannot be asked for its name: it may be the one.
+        // The names of a node that cannot be opened are unknown, so it may be the requested one.
         if let node = closed.first { throw node.error.deviceError(node.path, path: node.path) }
         throw .notFound(id.map { "camera:\($0)" } ?? "camera", lookedIn: "/dev/video*")
     }

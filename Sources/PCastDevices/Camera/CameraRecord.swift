@@ -2,7 +2,7 @@ import PCastCodecs
 import PCastMedia
 import Synchronization
 
-/// What a camera's thread tells others, also after the camera was given back.
+/// The state that a camera's thread publishes. It remains available after the camera is closed.
 final class CameraRecord: Sendable {
     struct Entries: Sendable {
         var statistics = CameraStatistics()

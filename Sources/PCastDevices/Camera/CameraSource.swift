@@ -3,11 +3,11 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// The pictures of a camera, by V4L2.
+/// A V4L2 camera.
 ///
-/// Opening it takes it from other programs, and sets its format; `start` begins streaming. What its driver says about
-/// size and rate is believed and told, and what it delivers is not: pictures that are too short or broken are counted and
-/// left out, and so are times that cannot be.
+/// Opening it reserves the camera and sets its format; `start` starts streaming. The size and the rate that the driver
+/// reports are adopted. Its frames are checked: truncated or damaged frames are counted and dropped, and impossible
+/// timestamps are replaced.
 public final class CameraSource: VideoSource {
     private enum Phase {
         case opened
@@ -15,37 +15,37 @@ public final class CameraSource: VideoSource {
         case over
     }
 
-    /// Its identifier, as `Cameras.enumerate` tells it.
+    /// The identifier from `Cameras.enumerate`.
     public let id: String
-    /// For people.
+    /// The name for display.
     public let name: String
-    /// What is in force: encoding, size and rate as the driver answered, and the modes that were asked for when it was
-    /// opened.
+    /// The effective configuration: encoding, size and rate from the driver, and the requested modes.
     public let configuration: VideoConfiguration
-    /// Quarter turns clockwise that bring its pictures upright; they are delivered as the sensor gives them.
+    /// The clockwise quarter turns that make frames upright. Frames are delivered as captured.
     public let mountingTurns: Int
-    /// What of the modes could not be met when it was opened, and why.
+    /// The reason for each capability that was unsatisfied when the camera was opened.
     public let unmet: [DeviceCapability: String]
 
     private let path: String
     private let record: CameraRecord
     private let areDecoded: Bool
-    /// Nil once it was given back.
+    /// The stream, until the camera is closed.
     private let stream: SharedStream
     private let controls: CameraControls
     private let phase = Mutex(Phase.opened)
 
-    /// Opens a camera; blocks for as long as that takes, mostly some milliseconds.
+    /// Opens a camera. It blocks, usually for some milliseconds.
     ///
     /// - Parameters:
-    ///   - id: as `Cameras.enumerate` tells it, a name under `/dev/v4l/by-id` or `/dev/v4l/by-path`, or a node such as
-    ///     `/dev/video0`; nil for the best one.
-    ///   - configuration: what to ask it for; `.computed` leaves the encoding to it. What it cannot, it answers with the
-    ///     nearest that it can, which `configuration` tells then.
-    ///   - passesThrough: H.264 is delivered as `.coded`, and not decoded, as long as it can be passed on.
-    ///   - holdsFrameRate: the camera is kept from lowering its rate in the dark (COD7), where it can be: pictures are
-    ///     darker then.
-    /// - Throws: `.notFound`, `.busy` when another program has it, `.forbidden` with the group to join, `.faulty`.
+    ///   - id: The identifier from `Cameras.enumerate`, a name under `/dev/v4l/by-id` or `/dev/v4l/by-path`, or a node
+    ///     such as `/dev/video0`; nil for the preferred camera.
+    ///   - configuration: The requested configuration. `.computed` leaves the encoding to the camera. The driver
+    ///     chooses the nearest values, which `configuration` contains afterwards.
+    ///   - passesThrough: Whether H.264 is delivered as `.coded` and not decoded, while that is possible.
+    ///   - holdsFrameRate: Whether the camera is kept from lowering its frame rate in the dark, if it supports that.
+    ///     Frames are darker then.
+    /// - Throws: `DeviceError`: `.notFound`, `.busy` if another program uses it, `.forbidden` with the group to join,
+    ///   or `.faulty`.
     public init(
         id: String? = nil, configuration: VideoConfiguration = VideoConfiguration(), passesThrough: Bool = false,
         holdsFrameRate: Bool = false
@@ -73,18 +73,23 @@ public final class CameraSource: VideoSource {
 
     deinit { stop() }
 
+    /// The size of the frames as delivered.
     public var dimensions: Dimensions { record.current.dimensions }
+    /// The frame rate that the driver reports, in frames per second.
     public var nominalFrameRate: Double { configuration.frameRate.perSecond }
 
-    /// What became of its pictures.
+    /// The statistics of the camera.
     public var statistics: CameraStatistics { record.current.statistics }
 
-    /// Why its coded pictures are decoded although they were to be passed on; nil when they are passed on, or were not to
-    /// be.
+    /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
+    /// through, or if it was not requested.
     public var passThroughObstacle: PassThroughObstacle? { record.current.obstacle }
 
+    /// The current state of the focus.
     public var focusState: FocusState { controls.focusState }
 
+    /// Starts streaming. `deliver` receives frames and `ended` the end of the source, both on the camera's thread.
+    /// Throws `DeviceError` if the camera does not start. It has no effect after the first call.
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -100,7 +105,7 @@ public final class CameraSource: VideoSource {
                 phase = .running(
                     try WorkerThread(name: "camera", precedence: .media) {
                         let end = shared.value?.run(deliver)
-                        // Given back before it is told, so that it can be opened again at once.
+                        // The camera is released before the notification, so that it can be opened again at once.
                         shared.release(controls)
                         if let end { ended(end) }
                     })
@@ -110,6 +115,7 @@ public final class CameraSource: VideoSource {
         }
     }
 
+    /// Stops streaming and releases the camera. It may be called repeatedly.
     public func stop() {
         let before = phase.withLock { phase in
             defer { phase = .over }
@@ -124,27 +130,24 @@ public final class CameraSource: VideoSource {
         }
     }
 
-    /// Asks a camera that codes its pictures for a key frame. Answers false when it cannot be asked; then one comes when
-    /// the camera sees fit.
+    /// Requests a key frame from a camera that encodes. Returns false if the camera does not support that; it sends key
+    /// frames periodically then.
     @discardableResult
     public func requestKeyFrame() -> Bool { controls.requestKeyFrame() }
 
-    /// Changes flash and focus while it runs; size, rate and encoding are changed by opening it anew.
-    ///
-    /// - Parameter configuration: its focus target is a position in the camera's own frame, before rotation.
-    /// - Returns: what could not be met, and why. Focusing once goes on after this returns: `focusState` tells.
+    /// Changes flash and focus while streaming. For another size, rate or encoding, the camera must be opened again.
+    /// The focus target is a position in the camera's own frames before rotation. Returns the reason for each
+    /// capability that is unsatisfied. A focus search continues after it returns; see `focusState`.
     public func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String] {
         controls.apply(configuration, areDecoded: areDecoded)
     }
 
-    /// Moves the focus by hand.
-    ///
-    /// - Parameter nearness: from 0 for the farthest to 1 for the nearest.
-    /// - Returns: why it could not be; nil when it was done. A locked focus is not moved (seed 004, "Auto-focus mode").
+    /// Moves the focus manually. `nearness` is from 0 for the farthest to 1 for the nearest distance. Returns the
+    /// reason if that is not possible, e.g., if the focus is locked; nil otherwise.
     public func moveFocus(to nearness: Double) -> String? { controls.moveFocus(to: min(max(nearness, 0), 1)) }
 }
 
-/// A stream until its camera is given back, which happens once.
+/// A stream that is released once.
 private final class SharedStream: Sendable {
     private let stream: Mutex<CameraStream?>
 
@@ -152,7 +155,7 @@ private final class SharedStream: Sendable {
 
     var value: CameraStream? { stream.withLock { $0 } }
 
-    /// Closes the camera: the controls go back to what they were while its node is still open.
+    /// Closes the camera. The controls are restored while its node is still open.
     func release(_ controls: CameraControls) {
         let stream = stream.withLock { $0.take() }
         stream?.finish()

@@ -1,16 +1,17 @@
-/// What became of a camera's pictures since it was started.
+/// The statistics of a camera since it was started.
 public struct CameraStatistics: Hashable, Sendable {
-    /// Delivered.
+    /// The number of delivered frames.
     public var captured = 0
-    /// Lost: by the driver, which leaves out their numbers when it has no buffer left, or passed over because newer ones
-    /// were there already.
+    /// The number of dropped frames: by the driver, which skips their sequence numbers if it has no free buffer, or
+    /// because newer frames were already available.
     public var dropped = 0
-    /// Not delivered because they were broken: flagged by the driver, too short, not decodable, of a size that changes.
+    /// The number of damaged frames: marked by the driver, truncated, undecodable, or of a different size.
     public var damaged = 0
-    /// Delivered with the moment at which they were taken from the driver, whose own time could not be.
+    /// The number of frames whose driver timestamp was impossible and was replaced.
     public var retimed = 0
-    /// Times that streaming was begun anew because nothing came any more.
+    /// The number of restarts of streaming because no frames arrived.
     public var restarted = 0
 
+    /// Creates statistics with zeros.
     public init() {}
 }

@@ -4,19 +4,21 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// The streaming of an opened camera, on a thread of its own: wait, take, convert, deliver, give the buffer back.
+/// The streaming loop of a camera, on its own thread: wait, dequeue, convert, deliver, and requeue the buffer.
 ///
-/// The driver drops pictures when it has no buffer left, and each that it fills waits. Of those that wait together, at
-/// most the newest two are delivered, as many as the queue to an encoder holds: older ones would be dropped there. Coded
-/// pictures are all delivered, because each needs the one before (COD11).
+/// The driver drops frames when it has no free buffer, and queues filled ones. Of several queued raw frames, at most
+/// the newest two are delivered, as many as an encoder's queue holds; older ones would be dropped there. Encoded frames
+/// are all delivered, because each depends on the previous one.
 ///
-/// Unchecked: used by whoever starts it, and then by its thread alone, but for `wake` and `record`.
+/// It is `@unchecked Sendable` because only the caller of `begin` and then the camera's thread use it, except for
+/// `wake` and `record`.
 final class CameraStream: @unchecked Sendable {
     typealias Deliver = @Sendable (VideoSample) -> Void
 
-    /// Pictures that wait together and are delivered.
+    /// The most queued raw frames that are delivered.
     private static let kept = 2
-    /// How often a camera is asked whether it is there while nothing comes: not every driver tells who waits.
+    /// The timeout after which the camera's presence is checked, in milliseconds. Not every driver reports it to a
+    /// waiting thread.
     private static let patience: Int32 = 250
     private let node: VideoNode
     private let name: String
@@ -30,10 +32,10 @@ final class CameraStream: @unchecked Sendable {
     private var sequence = CaptureSequence()
     private var origin: Instant?
     private var reference = MonotonicClock.reference()
-    /// When the driver was last asked for pictures.
+    /// The time of the last dequeue.
     private var asked = MonotonicClock.now()
     private var silence: CaptureSilence
-    /// A coded picture is missing, and no key frame came since.
+    /// Whether an encoded frame is missing and no key frame came since.
     private var isBroken = false
 
     init(
@@ -60,7 +62,7 @@ final class CameraStream: @unchecked Sendable {
 
     var areDecoded: Bool { pictures.areDecoded }
 
-    /// Begins streaming; errors of drivers that take a camera only now come here (COD9).
+    /// Starts streaming. Some drivers report only here that the camera is busy. Throws `DriverError`.
     func begin() throws(DriverError) {
         try buffers.start()
         reference = MonotonicClock.reference()
@@ -68,13 +70,13 @@ final class CameraStream: @unchecked Sendable {
         silence.begin(at: asked)
     }
 
-    /// Takes everything back from the driver.
+    /// Stops streaming.
     func finish() { buffers.stop() }
 
-    /// Ends `run` soon. From any thread.
+    /// Ends `run`. It can be called from any thread.
     func stop() { wake.signal() }
 
-    /// Delivers until it is stopped, which it answers with nil, or until the camera ends.
+    /// Delivers frames until it is stopped (nil) or the camera ends.
     func run(_ deliver: Deliver) -> SourceEnd? {
         while true {
             var waits = [
@@ -86,14 +88,14 @@ final class CameraStream: @unchecked Sendable {
             if count < 0, errno != EINTR { return .failed("waiting for \(name) failed: \(DriverError.text(errno))") }
             let wasRestarted = silence.isRestarted
             if let end = take(deliver) ?? checkSilence() { return end }
-            // A driver in trouble says at once that there is something, each time, and may give no other error.
+            // A driver in an error state reports an event at every poll, and may return no other error.
             let isInTrouble = waits[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
             if isInTrouble, silence.isRestarted == wasRestarted, let end = mend() { return end }
             controls.advance(at: MonotonicClock.now())
         }
     }
 
-    /// Takes what is there, delivers it, and gives it back.
+    /// Dequeues the available frames, delivers them, and requeues their buffers.
     private func take(_ deliver: Deliver) -> SourceEnd? {
         let idle = MonotonicClock.now() - asked
         var frames: [cv4l2_frame] = []
@@ -172,7 +174,7 @@ final class CameraStream: @unchecked Sendable {
         _ = controls.requestKeyFrame()
     }
 
-    // MARK: Trouble
+    // MARK: Errors
 
     private func ended(by error: DriverError) -> SourceEnd? {
         if error.isAbsence || !node.isThere { return .vanished("\(name) was unplugged") }
@@ -181,19 +183,19 @@ final class CameraStream: @unchecked Sendable {
 
     private func checkSilence() -> SourceEnd? {
         let now = MonotonicClock.now()
-        // Not every driver wakes who waits for a camera that is unplugged.
+        // Not every driver wakes the thread when a camera is unplugged.
         if silence.length(at: now) > .milliseconds(Int64(Self.patience)), !node.isThere {
             return .vanished("\(name) was unplugged")
         }
         return silence.isTooLong(at: now) ? restart(because: "it gives no pictures") : nil
     }
 
-    /// What the driver's complaint comes to that came with no error of a request.
+    /// Handles an error that poll reported without an error from dequeuing.
     private func mend() -> SourceEnd? {
         node.isThere ? restart(because: "its driver reports an error") : .vanished("\(name) was unplugged")
     }
 
-    /// Begins anew, once until a picture comes.
+    /// Restarts streaming, at most once until a frame arrives.
     private func restart(because reason: String) -> SourceEnd? {
         guard !silence.isRestarted else { return .failed("\(name) does not work: \(reason)") }
         if !pictures.areIndependent { breakChain() }

@@ -2,18 +2,18 @@ import CV4L2
 
 /// The driver's buffers, mapped into this process.
 ///
-/// Unchecked: used by whoever opens the camera, and then by its thread alone.
+/// It is `@unchecked Sendable` because only the opener of the camera and then its thread use it.
 final class CaptureBuffers: @unchecked Sendable {
-    /// Four: one is filled, one is read, and two wait while the thread is kept waiting, 66 ms at 30 pictures a second.
+    /// Four buffers: one is filled, one is read, and two allow the thread a delay of 66 ms at 30 frames per second.
     static let wanted: UInt32 = 4
-    /// With one, the driver would have none to fill while it is read.
+    /// With a single buffer, the driver could not fill one while it is read.
     private static let least: UInt32 = 2
     private static let most: UInt32 = 32
 
     private let node: VideoNode
     private var memory: [UnsafeMutableRawBufferPointer] = []
 
-    /// Takes the camera: until these are given back, no other program can stream from it.
+    /// Reserves the camera: no other program can stream from it until the buffers are released. Throws `DriverError`.
     init(of node: VideoNode) throws(DriverError) {
         self.node = node
         var count = Self.wanted
@@ -34,23 +34,23 @@ final class CaptureBuffers: @unchecked Sendable {
         _ = cv4l2_request_buffers(node.descriptor, node.isMultiplanar, &none)
     }
 
-    /// What the driver says that it has put into a buffer; nil when it cannot have.
+    /// Returns the content of a buffer; nil if the driver's values are impossible.
     func bytes(of frame: cv4l2_frame) -> UnsafeRawBufferPointer? {
         guard Int(frame.index) < memory.count else { return nil }
         let buffer = memory[Int(frame.index)]
         let (offset, end) = (Int(frame.offset), Int(frame.length))
-        // The length counts from the buffer's beginning (V4L2's description of `data_offset`).
+        // The length counts from the beginning of the buffer (V4L2 documentation, `data_offset`).
         guard offset < end, end <= buffer.count else { return nil }
         return UnsafeRawBufferPointer(rebasing: buffer[offset..<end])
     }
 
-    /// Gives a buffer to the driver. A number that is none of ours is a lie, and not given.
+    /// Queues a buffer and returns the error number or 0. An invalid index is ignored.
     func queue(_ index: UInt32) -> Int32 {
         guard Int(index) < memory.count else { return 0 }
         return cv4l2_queue(node.descriptor, node.isMultiplanar, index)
     }
 
-    /// Gives all to the driver and begins.
+    /// Queues all buffers and starts streaming. Throws `DriverError`.
     func start() throws(DriverError) {
         for index in 0..<UInt32(memory.count) {
             let error = queue(index)
@@ -63,6 +63,6 @@ final class CaptureBuffers: @unchecked Sendable {
         }
     }
 
-    /// Takes all back from the driver.
+    /// Stops streaming, which dequeues all buffers.
     func stop() { _ = cv4l2_stream(node.descriptor, node.isMultiplanar, 0) }
 }

@@ -1,19 +1,19 @@
-/// Finds lost pictures by the numbers that drivers give them.
+/// Detects lost frames by the driver's sequence numbers.
 struct CaptureSequence {
-    /// A larger step is a counter that was set, and not that many lost pictures.
+    /// The largest gap. A larger one is a counter that was reset.
     private static let limit: UInt32 = 1_000
 
     private var last: UInt32?
 
-    /// Pictures between this one and the one before.
+    /// Returns the number of frames that are missing before this one.
     mutating func gap(before number: UInt32) -> Int {
         defer { last = number }
         guard let last else { return 0 }
         let step = number &- last
-        // Drivers that do not count give every picture the same number.
+        // Some drivers give every frame the same number.
         return (2...Self.limit).contains(step) ? Int(step) - 1 : 0
     }
 
-    /// Streaming begins anew, and the counting with it.
+    /// Resets the detection before streaming restarts.
     mutating func restart() { last = nil }
 }

@@ -1,24 +1,24 @@
 import PCastMedia
 
-/// Decides when a camera that gives no pictures has hung.
+/// Detects cameras that have stopped delivering frames.
 ///
-/// The longest exposures of webcams are half a second, so one that is silent for two has hung. Streaming is begun anew
-/// then, which cures USB cameras that lost their way; when no picture comes of it, the camera has failed.
+/// The longest exposure of webcams is half a second, so two seconds without a frame are an error. Streaming is then
+/// restarted, which recovers many USB cameras. If no frame arrives after that, the camera has failed.
 struct CaptureSilence {
     private static let usual = TimeSpan.seconds(2)
-    /// Until the first picture; some cameras take seconds to warm up.
+    /// The timeout for the first frame. Some cameras take seconds to start.
     private static let first = TimeSpan.seconds(5)
-    /// Of a camera that is slow on purpose.
+    /// The timeout in frame intervals, for cameras with a low frame rate.
     private static let pictures = 5.0
 
     private let limit: TimeSpan
     private var last: Instant
     private var hasPicture = false
 
-    /// Whether streaming was begun anew, and no picture came since.
+    /// Whether streaming was restarted and no frame has arrived since.
     private(set) var isRestarted = false
 
-    /// - Parameter now: when streaming begins.
+    /// Creates a detector. `now` is the time at which streaming starts.
     init(frameRate: FrameRate, at now: Instant) {
         limit = max(Self.usual, TimeSpan(seconds: Self.pictures / frameRate.perSecond))
         last = now

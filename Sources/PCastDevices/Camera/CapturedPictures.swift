@@ -1,7 +1,7 @@
 import PCastCodecs
 import PCastMedia
 
-/// Makes samples of a camera's bytes. Used by one thread.
+/// Converts a camera's bytes to samples. Only one thread may use it.
 final class CapturedPictures {
     private enum Reader {
         case raw(RawPictureConverter, RawPixelFormat)
@@ -11,19 +11,19 @@ final class CapturedPictures {
 
     private let reader: Reader
     private var passThrough = H264PassThrough()
-    /// Of H.264 that is not passed on.
+    /// The decoder for H.264 that is not passed through.
     private var decoder: H264Decoder?
     private let format: NegotiatedFormat
 
-    /// Of the pictures that are delivered. A camera may say one size and send another in JPEG or H.264; what it sends
-    /// twice running is believed.
+    /// The size of the delivered frames. For JPEG and H.264, a camera may send another size than it reports. A size
+    /// that occurs twice in a row is adopted.
     private(set) var dimensions: Dimensions
     private var differing: Dimensions?
 
-    /// Why coded pictures are decoded although they were to be passed on.
+    /// The reason why encoded frames are decoded although pass-through was requested.
     private(set) var obstacle: PassThroughObstacle?
 
-    /// - Parameter passesThrough: H.264 as it is.
+    /// Creates a converter. With `passesThrough`, H.264 is not decoded. Throws `CodecError.missing`.
     init(_ format: NegotiatedFormat, passesThrough: Bool) throws(CodecError) {
         self.format = format
         dimensions = format.evenDimensions
@@ -37,7 +37,7 @@ final class CapturedPictures {
         }
     }
 
-    /// Whether each picture can be left out without harm to the next (COD11).
+    /// Whether a frame can be dropped without affecting the next ones. That is not the case for H.264.
     var areIndependent: Bool {
         switch reader {
         case .raw, .jpeg: true
@@ -45,12 +45,11 @@ final class CapturedPictures {
         }
     }
 
-    /// Whether pictures are seen here, and not only passed on.
+    /// Whether frames are decoded here and not passed through.
     var areDecoded: Bool { areIndependent || decoder != nil }
 
-    /// - Parameter isBroken: whether a picture before this one is missing.
-    /// - Returns: nothing for what belongs to the next picture, or waits for a key frame.
-    /// - Throws: `CodecError.damaged`.
+    /// Returns the samples of a buffer; none for parameter sets or before a key frame. `isBroken` tells whether a
+    /// previous frame is missing. Throws `CodecError.damaged`.
     func samples(
         of bytes: UnsafeRawBufferPointer, isBroken: Bool, captureTime: WallTime, timestamp: MediaTime
     ) throws(CodecError) -> [VideoSample] {
@@ -70,7 +69,7 @@ final class CapturedPictures {
     private func coded(
         _ bytes: [UInt8], isBroken: Bool, captureTime: WallTime, timestamp: MediaTime
     ) throws(CodecError) -> [VideoSample] {
-        // After a picture that is missing, only a key frame is of use.
+        // After a missing frame, only a key frame can be decoded.
         let unit = H264AccessUnit(bytes)
         var frame: EncodedFrame?
         do {

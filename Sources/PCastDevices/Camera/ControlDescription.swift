@@ -1,8 +1,8 @@
 import CV4L2
 
-/// A control as the driver describes it, with the number that it is set by.
+/// A driver's description of a control, with its ID.
 struct ControlDescription: Hashable, Sendable {
-    /// An entry of a menu; the numbers of a menu may have holes.
+    /// An entry of a menu. Menus may have gaps in their numbers.
     struct Item: Hashable, Sendable {
         let value: Int64
         let name: String
@@ -16,14 +16,14 @@ struct ControlDescription: Hashable, Sendable {
     let maximum: Int64
     let step: Int64
     let standard: Int64
-    /// Bytes of one value, and values.
+    /// The number of bytes of one value, and the number of values.
     let elementSize: UInt32
     let elementCount: UInt32
     let items: [Item]
 
     var isReadOnly: Bool { flags & UInt32(V4L2_CTRL_FLAG_READ_ONLY) != 0 }
 
-    /// Whether it is one number that can be set.
+    /// Whether it is a single number that can be set.
     var isSettable: Bool {
         let kinds = [
             V4L2_CTRL_TYPE_INTEGER, V4L2_CTRL_TYPE_BOOLEAN, V4L2_CTRL_TYPE_MENU, V4L2_CTRL_TYPE_BUTTON,
@@ -35,14 +35,14 @@ struct ControlDescription: Hashable, Sendable {
     func offers(_ value: Int64) -> Bool {
         switch type {
         case V4L2_CTRL_TYPE_MENU.rawValue, V4L2_CTRL_TYPE_INTEGER_MENU.rawValue: items.contains { $0.value == value }
-        // A bitmask's maximum is the set of bits that it has.
+        // The maximum of a bitmask is the set of its valid bits.
         case V4L2_CTRL_TYPE_BITMASK.rawValue: value & ~maximum == 0
         case V4L2_CTRL_TYPE_BUTTON.rawValue: true
         default: minimum <= value && value <= maximum
         }
     }
 
-    /// The same for people.
+    /// The description for applications.
     var control: DeviceControl { DeviceControl(name: name, kind: kind, isReadOnly: isReadOnly) }
 
     private var kind: DeviceControl.Kind {

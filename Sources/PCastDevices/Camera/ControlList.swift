@@ -1,12 +1,12 @@
 import CV4L2
 
-/// The controls of a camera by number.
+/// The controls of a camera, by ID.
 struct ControlList: Sendable {
-    /// More than any driver has.
+    /// The limits. No driver exceeds them.
     private static let limit = 512
     private static let itemLimit: Int64 = 256
 
-    /// In the driver's order; those that are switched off and the headings of classes are left out.
+    /// The controls in the driver's order, without disabled ones and class headings.
     let descriptions: [ControlDescription]
 
     init(_ descriptions: [ControlDescription]) { self.descriptions = descriptions }
@@ -18,7 +18,7 @@ struct ControlList: Sendable {
         for _ in 0..<Self.limit {
             var query = v4l2_query_ext_ctrl()
             query.id = id | next
-            // A driver that does not go forward would never end.
+            // A driver that repeats an ID would cause an endless loop.
             guard node.ask(CV4L2_QUERY_EXT_CTRL, &query) == 0, query.id > id else { break }
             id = query.id
             guard query.flags & UInt32(V4L2_CTRL_FLAG_DISABLED) == 0,
@@ -48,6 +48,6 @@ struct ControlList: Sendable {
 
     subscript(_ id: Int32) -> ControlDescription? { descriptions.first { $0.id == UInt32(bitPattern: id) } }
 
-    /// The control when it is one number that can be set.
+    /// Returns the control if it is a single number that can be set.
     func settable(_ id: Int32) -> ControlDescription? { self[id].flatMap { $0.isSettable ? $0 : nil } }
 }

@@ -1,6 +1,6 @@
 import CV4L2
 
-/// The values of a camera's controls, and what they were before they were changed here.
+/// The values of a camera's controls, and their values before they were changed here.
 struct ControlSettings: Sendable {
     private enum Former: Sendable {
         case number(UInt32, Int64)
@@ -22,14 +22,14 @@ struct ControlSettings: Sendable {
         self.list = list
     }
 
-    /// Nil for what there is not, or cannot be read.
+    /// Returns the value of a control; nil if it is missing or cannot be read.
     func value(_ id: Int32) -> Int64? {
         guard let control = list[id] else { return nil }
         var answer = v4l2_control(id: control.id, value: 0)
         return node.ask(CV4L2_G_CTRL, &answer) == 0 ? Int64(answer.value) : nil
     }
 
-    /// Whether the camera took the value.
+    /// Sets a control. Returns whether the camera accepted the value.
     mutating func set(_ id: Int32, _ value: Int64) -> Bool {
         guard let control = list.settable(id), control.offers(value), let number = Int32(exactly: value) else {
             return false
@@ -42,14 +42,14 @@ struct ControlSettings: Sendable {
         return true
     }
 
-    /// Of a button, which has no value.
+    /// Triggers a button control, which has no value. Returns whether the camera accepted it.
     func press(_ id: Int32) -> Bool {
         guard let control = list.settable(id) else { return false }
         var wish = v4l2_control(id: control.id, value: 1)
         return node.ask(CV4L2_S_CTRL, &wish) == 0
     }
 
-    /// - Parameter which: `CV4L2_WHICH_CURRENT`, `_DEFAULT` or `_MAXIMUM`.
+    /// Returns a region; nil if it cannot be read. `which` is `CV4L2_WHICH_CURRENT`, `_DEFAULT` or `_MAXIMUM`.
     func region(_ control: ControlDescription, which: Int = CV4L2_WHICH_CURRENT) -> SensorRegion? {
         var rectangle = v4l2_rect()
         let error = cv4l2_get_rectangle(node.descriptor, UInt32(which), control.id, &rectangle)
@@ -68,7 +68,8 @@ struct ControlSettings: Sendable {
         if !former.contains(where: { $0.id == value.id }) { former.append(value) }
     }
 
-    /// As it was before, the last change first: what is automatic takes no values of hand.
+    /// Restores the previous values in reverse order, because controls in an automatic mode do not accept manual
+    /// values.
     mutating func restore() {
         for value in former.reversed() {
             switch value {

@@ -1,9 +1,9 @@
 import CV4L2
 import Glibc
 
-/// What a driver answered that did not do what it was asked.
+/// An error of a driver.
 struct DriverError: Error, Hashable {
-    /// The request, such as `S_FMT`.
+    /// The request that failed, such as `S_FMT`.
     let call: String
     let number: Int32
 
@@ -12,17 +12,13 @@ struct DriverError: Error, Hashable {
         self.number = number
     }
 
-    /// Whether it says that there is no such device, or none any more.
+    /// Whether the device does not exist, or no longer exists.
     var isAbsence: Bool { [ENODEV, ENXIO, ENOENT, EBADF].contains(number) }
 
-    /// The same about a camera, as people know it.
-    ///
-    /// - Parameters:
-    ///   - name: of the camera.
-    ///   - path: of its node.
+    /// Returns the error for applications, with the camera's name and the path of its node.
     func deviceError(_ name: String, path: String) -> DeviceError {
         switch number {
-        // EBUSY comes from the request that takes the camera, not from opening it (COD9).
+        // EBUSY comes from the request that reserves the camera, not from opening it.
         case EBUSY: .busy(name)
         case EACCES, EPERM: .forbidden(name, group: NodePermissions.group(of: path))
         case _ where isAbsence: .notFound(name, lookedIn: path)

@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// Chooses the encoding for a size and a rate when nobody says which.
+/// Chooses the encoding for a size and a rate if none is requested.
 struct EncodingChoice {
     private let dimensions: Dimensions
     private let frameRate: FrameRate
@@ -10,8 +10,8 @@ struct EncodingChoice {
         frameRate = configuration.frameRate
     }
 
-    /// The one that comes nearest to the size, then to the rate; of several the one that takes the least work to convert.
-    /// Nil when nothing can be captured.
+    /// Returns the encoding whose format is nearest to the size, then to the rate, then the cheapest to convert.
+    /// Returns nil if no format can be captured.
     func best(of formats: [CaptureFormat]) -> CaptureEncoding? {
         formats.filter(\.encoding.isCapturable).min { rank($0) < rank($1) }?.encoding
     }

@@ -1,7 +1,7 @@
 import CV4L2
 import PCastCodecs
 
-/// V4L2's name of a pixel format: four characters in a number.
+/// A V4L2 pixel format code: four characters in a number.
 struct FourCC: Hashable, Sendable {
     let code: UInt32
 
@@ -11,20 +11,20 @@ struct FourCC: Hashable, Sendable {
         code = text.withUTF8Buffer { $0.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) } }
     }
 
-    /// Nil for what has no four characters.
+    /// Creates a code from its name. Returns nil if the name has not four characters.
     init?(name: String) {
         guard name.utf8.count == 4 else { return nil }
         code = name.utf8.reversed().reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The uppermost bit stands for the other order of bytes, of formats that this does not read.
+    /// The name. The highest bit marks big-endian formats, which are not supported.
     var name: String {
         let letters = (0..<4).map { code >> (8 * $0) & 0x7F }.map { (0x20..<0x7F).contains($0) ? $0 : 0x3F }
         let text = String(decoding: letters.map(UInt8.init), as: UTF8.self)
         return code >> 31 == 0 ? text : text + "-BE"
     }
 
-    /// Raw pictures that can be converted, by V4L2's names.
+    /// The raw formats that can be converted.
     static let raw: [FourCC: RawPixelFormat] = [
         FourCC("NV12"): .nv12, FourCC("YU12"): .i420, FourCC("YUYV"): .yuyv, FourCC("UYVY"): .uyvy,
         FourCC("YVYU"): .yvyu, FourCC("VYUY"): .vyuy, FourCC("NV21"): .nv21, FourCC("NV16"): .nv16,
@@ -49,8 +49,8 @@ struct FourCC: Hashable, Sendable {
 }
 
 extension CaptureEncoding {
-    /// Whether a camera's pictures in it can be captured: those named, and the raw ones among the others whose pixels
-    /// can be converted, such as UYVY, GREY and RGB3.
+    /// Whether a camera's frames in this encoding can be captured: the named encodings, and raw ones among the others
+    /// that can be converted, such as UYVY, GREY and RGB3.
     public var isCapturable: Bool {
         switch self {
         case .yuyv, .nv12, .i420, .mjpeg, .h264: true

@@ -3,10 +3,10 @@ import CV4L2
 extension FrameRate {
     init?(interval: v4l2_fract) { self.init(interval: interval.numerator, interval.denominator) }
 
-    /// Of so many seconds' parts; nil for what is no interval, or one that no camera has.
+    /// Creates a rate from a frame interval in seconds. Returns nil for an invalid or implausible interval.
     init?(interval numerator: UInt32, _ denominator: UInt32) {
         let (seconds, parts) = (Int(numerator), Int(denominator))
-        // Within 31 bits, so that products of two can be compared.
+        // The range is 31 bits, so that products of two do not overflow.
         guard (1...Int(Int32.max)).contains(seconds), (1...Int(Int32.max)).contains(parts),
             parts <= seconds * 1_000, seconds <= parts * 3_600
         else { return nil }

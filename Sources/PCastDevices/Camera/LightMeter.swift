@@ -1,23 +1,22 @@
 import PCastMedia
 
-/// Decides when a camera's light is to be on, by how bright its pictures are.
+/// Decides when a camera's light must be on, from the brightness of its frames.
 ///
-/// The light brightens the very picture that it is judged by, and the camera exposes accordingly, so the picture with the
-/// light on does not tell whether it is still needed. The light goes on when the picture has been dark for a while. After
-/// that it is tried without, for at most a second: when the picture becomes brighter still, as when somebody switches the
-/// room's light on, and else after a minute, and then after twice as long each time that it was still dark, up to a
-/// quarter of an hour. What is bright enough without the light is brighter than what is dark, so that twilight does not
-/// make it flicker.
+/// With the light on, the brightness does not tell whether the light is still needed, because the camera adapts its
+/// exposure. The light is turned on when frames have been dark for a while. Then it is turned off for at most a second
+/// as a test: when frames become brighter still, e.g., because somebody switches on the lights of the room; otherwise
+/// after a minute, and each time that it was still dark after twice the time, up to a quarter of an hour. The threshold
+/// for "bright without light" is above the one for "dark", so that the light does not flicker at dusk.
 struct LightMeter {
-    /// Means from 0 to 1. A lit room is exposed to 0.3 to 0.5; a picture in the dark that the camera can expose no longer
-    /// is below 0.15.
+    /// The thresholds of the mean brightness, 0 to 1. A lit room is exposed to 0.3 to 0.5; frames in darkness that the
+    /// camera cannot compensate are below 0.15.
     private static let dark = 0.15
     private static let bright = 0.22
-    /// By how much the picture becomes brighter when more than the light lights it.
+    /// The increase in brightness that indicates another light source.
     private static let rise = 0.2
 
     private static let darkness = TimeSpan.seconds(1)
-    /// Exposure follows a change of light within a second or two.
+    /// The time in which the exposure adapts to a change of light.
     private static let settling = TimeSpan.seconds(3)
     private static let riseLength = TimeSpan.seconds(2)
     private static let probeLength = TimeSpan.seconds(1)
@@ -31,19 +30,17 @@ struct LightMeter {
     }
 
     private var phase = Phase.unlit(darkSince: nil)
-    /// Until the next trial, and since when the light has been off for good.
+    /// The time until the next test, and the time at which the light was turned off.
     private var interval = LightMeter.shortestInterval
     private var offSince: Instant?
 
-    /// Whether the light is to be on.
+    /// Whether the light must be on.
     var isOn: Bool {
         if case .lit = phase { return true }
         return false
     }
 
-    /// - Parameters:
-    ///   - brightness: of a picture taken with the light as `isOn` said, from 0 to 1.
-    ///   - now: never earlier than before.
+    /// Adds the mean brightness, from 0 to 1, of a frame that was captured with the light as `isOn` says.
     mutating func observe(_ brightness: Double, at now: Instant) {
         switch phase {
         case .unlit(let darkSince): watchDark(brightness, darkSince, now)
@@ -56,7 +53,7 @@ struct LightMeter {
         guard brightness < Self.dark else { return phase = .unlit(darkSince: nil) }
         guard let darkSince else { return phase = .unlit(darkSince: now) }
         guard now - darkSince >= Self.darkness else { return }
-        // Dark again at once: the trial was wrong, and the next one waits longer.
+        // If it is dark again at once, the test was wrong, and the next one waits longer.
         if let offSince, now - offSince < Self.shortestInterval { lengthen() } else { interval = Self.shortestInterval }
         light(now)
     }

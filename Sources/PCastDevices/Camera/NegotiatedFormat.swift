@@ -2,22 +2,22 @@ import CV4L2
 import PCastCodecs
 import PCastMedia
 
-/// What a camera streams, as its driver answered to what was asked for.
+/// The format of a camera as the driver answered.
 ///
-/// Drivers set the nearest that they can and say so; that is taken as it is, because a picture of another size is worth
-/// more than none. Only what cannot be a picture is refused.
+/// Drivers choose the nearest values and report them. These are adopted, because frames of another size are better than
+/// none. Only invalid formats are rejected.
 struct NegotiatedFormat: Sendable {
     let code: FourCC
-    /// As the driver says them, also odd.
+    /// The size that the driver reports, which may be odd.
     let dimensions: Dimensions
-    /// Bytes from row to row; 0 when the driver does not say.
+    /// The number of bytes per row; 0 if it is unknown.
     let stride: Int
     let isFullRange: Bool
-    /// Of luma and chroma.
+    /// The matrix of luma and chroma.
     let matrix: MatrixCoefficients
     let frameRate: FrameRate
 
-    /// Sets size and pixels, and then the rate.
+    /// Sets size and pixel format, then the frame rate. Throws `DriverError`.
     init(_ node: VideoNode, code: FourCC, dimensions: Dimensions, frameRate: FrameRate) throws(DriverError) {
         var format = cv4l2_format()
         format.width = UInt32(clamping: dimensions.width)
@@ -32,7 +32,7 @@ struct NegotiatedFormat: Sendable {
         }
         self.code = answer
         self.dimensions = size
-        // A row cannot be shorter than its pixels: a driver that says so does not know.
+        // A stride that is shorter than a row is invalid and counts as unknown.
         let least = answer.raw?.minimumStride(width: size.width) ?? 0
         stride = Int(format.stride) >= least ? Int(format.stride) : 0
         isFullRange = Self.isFullRange(format, answer)
@@ -52,11 +52,11 @@ struct NegotiatedFormat: Sendable {
         self.frameRate = frameRate
     }
 
-    /// Pictures are delivered without an odd last column or row.
+    /// The size of the delivered frames, without an odd last column or row.
     var evenDimensions: Dimensions { Dimensions(width: dimensions.width & ~1, height: dimensions.height & ~1) }
 
-    /// COD6. What a driver leaves open is full for JPEG's colours and for pictures without colours, as sensors give them,
-    /// and limited for all others, as V4L2 defines.
+    /// Returns whether the samples have full range. Without a declaration, JPEG has full range, and so have luma-only
+    /// formats, which sensors produce directly. All others have limited range, as V4L2 defines.
     private static func isFullRange(_ format: cv4l2_format, _ code: FourCC) -> Bool {
         switch format.quantization {
         case V4L2_QUANTIZATION_FULL_RANGE.rawValue: true
@@ -65,7 +65,8 @@ struct NegotiatedFormat: Sendable {
         }
     }
 
-    /// As the driver says, or as its colour space has it by default (V4L2, `V4L2_MAP_YCBCR_ENC_DEFAULT`).
+    /// Returns the matrix that the driver declares, or the default of the color space (V4L2,
+    /// `V4L2_MAP_YCBCR_ENC_DEFAULT`).
     private static func matrix(_ format: cv4l2_format) -> MatrixCoefficients {
         switch format.encoding {
         case V4L2_YCBCR_ENC_709.rawValue, V4L2_YCBCR_ENC_XV709.rawValue: .bt709
@@ -74,7 +75,7 @@ struct NegotiatedFormat: Sendable {
         }
     }
 
-    /// Answers the rate that the driver makes of it; nil for drivers that know none.
+    /// Sets the rate and returns the driver's answer; nil if it does not support rates.
     private static func set(_ rate: FrameRate, _ node: VideoNode) -> FrameRate? {
         var (interval, canBeSet) = (v4l2_fract(), Int32(0))
         guard

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Who may open a device's node.
+/// The permissions of a device node.
 enum NodePermissions {
-    /// The group whose members may read and write it; nil when there is none but root's.
+    /// Returns the group whose members may read and write it; nil if there is none other than root's.
     static func group(of path: String) -> String? {
         var status = stat()
         let readAndWrite = S_IRGRP | S_IWGRP

@@ -1,7 +1,7 @@
 import CV4L2
 import PCastMedia
 
-/// A camera that was taken: its format is set, and its buffers are ours.
+/// A camera that is reserved, with its format set and its buffers mapped.
 struct OpenedCamera {
     let node: VideoNode
     let format: NegotiatedFormat
@@ -46,7 +46,7 @@ struct OpenedCamera {
         self.node = node
     }
 
-    /// What the driver calls the encoding that is asked for, or the best when none is.
+    /// Returns the driver's code of the requested encoding, or of the best one if none is requested.
     private static func code(for configuration: VideoConfiguration, _ formats: CameraFormats) -> FourCC? {
         let codes = formats.codes()
         guard configuration.encoding == .computed else {

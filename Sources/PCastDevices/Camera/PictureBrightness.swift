@@ -1,11 +1,12 @@
 import PCastMedia
 
-/// How bright a picture is.
+/// The brightness of a frame.
 enum PictureBrightness {
-    /// Pixels looked at in each direction: every sixteenth is enough for a mean, and takes microseconds.
+    /// The distance of the sampled pixels in each direction. Every 16th pixel is enough for a mean and takes
+    /// microseconds.
     private static let step = 16
 
-    /// The mean of brightness from 0 for black to 1 for white, of limited range.
+    /// Returns the mean brightness from 0 for black to 1 for white.
     static func mean(of frame: VideoFrame) -> Double {
         var (sum, count) = (0, 0)
         for row in stride(from: step / 2, to: frame.dimensions.height, by: step) {

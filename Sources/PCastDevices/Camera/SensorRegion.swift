@@ -1,14 +1,14 @@
 import CV4L2
 import PCastMedia
 
-/// A rectangle of a camera's sensor, in its pixels.
+/// A rectangle in sensor pixels.
 struct SensorRegion: Hashable, Sendable {
     var left: Int
     var top: Int
     var width: Int
     var height: Int
 
-    /// Nil for what can be no sensor's.
+    /// Returns nil for an implausible rectangle.
     init?(_ rectangle: v4l2_rect) {
         guard (1...65_536).contains(rectangle.width), (1...65_536).contains(rectangle.height),
             (-65_536...65_536).contains(rectangle.left), (-65_536...65_536).contains(rectangle.top)
@@ -30,7 +30,7 @@ struct SensorRegion: Hashable, Sendable {
         v4l2_rect(left: Int32(left), top: Int32(top), width: UInt32(width), height: UInt32(height))
     }
 
-    /// What lies around a place of a picture that shows this: a quarter of it in each direction, not beyond its edges.
+    /// Returns the rectangle around a target, a quarter of this region in width and height and within its edges.
     func around(_ target: FocusTarget) -> SensorRegion {
         let (part, rest) = (max(width / 4, 1), max(height / 4, 1))
         let column = Int(target.x * Double(width)) - part / 2

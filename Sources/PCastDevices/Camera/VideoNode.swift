@@ -1,14 +1,15 @@
 import CV4L2
 import Glibc
 
-/// An open V4L2 node, closed with the last reference.
+/// An open V4L2 node. It is closed with its last reference.
 final class VideoNode: Sendable {
+    /// The way of access.
     enum Access {
-        /// Straight to the driver: enumeration. libv4l2 would list formats and controls of its own making as the
-        /// camera's, and reads the format of whatever it opens.
+        /// Directly to the driver, for enumeration. libv4l2 would add emulated formats and controls, and reads the
+        /// format of every node that it opens.
         case driver
-        /// By libv4l2, whose plugins may stand in for a driver, with its conversions off: the pictures are converted
-        /// here, once.
+        /// Through libv4l2, whose plugins may replace a driver, without its conversions: frames are converted here
+        /// once.
         case library
     }
 
@@ -17,7 +18,8 @@ final class VideoNode: Sendable {
     let descriptor: Int32
     private let isOfLibrary: Bool
 
-    /// Opening disturbs nobody: a camera is taken when its format is set.
+    /// Opens a node. That does not disturb other programs, because a camera is reserved only when buffers are
+    /// requested. Throws `DriverError`.
     init(path: String, access: Access) throws(DriverError) {
         let descriptor = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw DriverError("open", errno) }
@@ -30,9 +32,8 @@ final class VideoNode: Sendable {
         self.path = path
         self.descriptor = descriptor
         capability = VideoNodeCapability(answer)
-        // libv4l2 complains on standard error about what it does not know, so it is given only what it does: it turns
-        // down the multi-planar interface but by a plugin, and nodes without a format. What it was not given, its
-        // functions pass to the driver.
+        // libv4l2 prints errors for nodes that it does not support: multi-planar ones without a plugin, and nodes
+        // without a format. These are not opened with it; its functions pass their calls to the driver.
         var format = cv4l2_format()
         isOfLibrary =
             access == .library && !capability.isMultiplanar && cv4l2_get_format(descriptor, 0, &format) == 0
@@ -43,18 +44,16 @@ final class VideoNode: Sendable {
         if isOfLibrary { v4l2_close(descriptor) } else { close(descriptor) }
     }
 
-    /// 1 for the multi-planar interface, as the shim wants it.
+    /// 1 for the multi-planar interface, as argument of the C functions.
     var isMultiplanar: Int32 { capability.isMultiplanar ? 1 : 0 }
 
-    /// Whether the driver still answers.
+    /// Whether the driver still responds.
     var isThere: Bool {
         var answer = v4l2_capability()
         return cv4l2_ask_driver(descriptor, CV4L2_QUERYCAP, &answer) == 0
     }
 
-    /// Answers 0 or the error number.
-    ///
-    /// - Parameter argument: the structure of C that the request takes.
+    /// Calls a request with its C structure. Returns 0 or the error number.
     func ask<Argument>(_ request: UInt, _ argument: inout Argument) -> Int32 {
         withUnsafeMutablePointer(to: &argument) { cv4l2_ask_driver(descriptor, request, $0) }
     }

@@ -1,12 +1,12 @@
 import CV4L2
 
-/// What a V4L2 node says that it is.
+/// The identity and the capabilities of a V4L2 node.
 struct VideoNodeCapability: Hashable, Sendable {
     let driver: String
     let card: String
-    /// Where it is; different for cards of one name (V4L2's documentation of QUERYCAP).
+    /// The bus information, which distinguishes cards of the same name (V4L2 documentation, VIDIOC_QUERYCAP).
     let bus: String
-    /// Of this node alone, not of the whole device.
+    /// The capabilities of this node, not of the whole device.
     let flags: UInt32
 
     init(_ answer: v4l2_capability) {
@@ -26,15 +26,15 @@ struct VideoNodeCapability: Hashable, Sendable {
 
     var isMultiplanar: Bool { flags & UInt32(V4L2_CAP_VIDEO_CAPTURE) == 0 }
 
-    /// Whether pictures can be streamed from it. Metadata nodes and outputs cannot; what turns pictures given into
-    /// others (memory to memory) could, and is no camera.
+    /// Whether frames can be streamed from it. Metadata nodes and outputs cannot be. Memory-to-memory converters can
+    /// be, but they are not cameras.
     var isCamera: Bool {
         let captures = UInt32(V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_VIDEO_CAPTURE_MPLANE)
         let converts = UInt32(V4L2_CAP_VIDEO_M2M | V4L2_CAP_VIDEO_M2M_MPLANE)
         return flags & captures != 0 && flags & UInt32(V4L2_CAP_STREAMING) != 0 && flags & converts == 0
     }
 
-    /// The card's name without what uvcvideo says twice: "Webcam: Webcam" and, cut at 32 bytes, "Webcam: Web".
+    /// The card's name without the repetition that uvcvideo adds: "Webcam: Webcam" or, cut at 32 bytes, "Webcam: Web".
     var name: String {
         let parts = card.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, parts[0].hasPrefix(parts[1].drop { $0 == " " }) else { return card }

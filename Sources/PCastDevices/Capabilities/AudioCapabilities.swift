@@ -1,15 +1,17 @@
-/// What a source of sound can do.
+/// The capabilities of an audio source.
 public struct AudioCapabilities: Hashable, Sendable {
-    /// Samples a second that the hardware takes, ascending; what is not 48 kHz is resampled.
+    /// The sample rates of the hardware in Hz, ascending. Other rates than 48 kHz are resampled.
     public var sampleRates: [Int]
-    /// Of the hardware; one is doubled, and more than two are mixed down, to what is asked for.
+    /// The channels of the hardware. Mono is duplicated, and more than two channels are downmixed as required.
     public var channels: ClosedRange<Int>
+    /// The settings that the driver lists.
     public var controls: [DeviceControl]
-    /// What the hardware can be switched to, or is known to be.
+    /// The polar patterns that the hardware can be switched to or is known to have.
     public var polarPatterns: Set<PolarPattern>
-    /// Whether what this process plays can be taken out of it: of microphones, not of what computation makes.
+    /// Whether echo cancellation is available. It is for microphones, but not for computed audio.
     public var canCancelEcho: Bool
 
+    /// Creates capabilities.
     public init(
         sampleRates: [Int], channels: ClosedRange<Int>, controls: [DeviceControl] = [],
         polarPatterns: Set<PolarPattern> = [], canCancelEcho: Bool = false

@@ -1,9 +1,13 @@
-/// How a source of sound is opened: what the constraint solver chose.
+/// The configuration of an audio source, as the constraint solver chose it.
 public struct AudioConfiguration: Hashable, Sendable {
+    /// The number of channels.
     public var channels: AudioChannelLayout
+    /// The polar pattern.
     public var polarPattern: PolarPattern
+    /// The echo cancellation mode.
     public var echoCancellation: AudioEchoCancellationMode
 
+    /// Creates a configuration.
     public init(
         channels: AudioChannelLayout = .stereo, polarPattern: PolarPattern = .automatic,
         echoCancellation: AudioEchoCancellationMode = .automatic

@@ -1,4 +1,4 @@
-/// How a camera hands its pictures over.
+/// The encoding of a camera's frames.
 public enum CaptureEncoding: Hashable, Sendable {
     case yuyv
     case nv12
@@ -6,13 +6,13 @@ public enum CaptureEncoding: Hashable, Sendable {
     case mjpeg
     case h264
 
-    /// Made by computation: any size, no bytes to convert.
+    /// Computed frames of any size, without conversion.
     case computed
 
-    /// Any other, by its four characters (FourCC): captured where `isCapturable` says so, else only listed.
+    /// Another encoding, by its four characters (FourCC). It can be captured if `isCapturable` is true.
     case other(String)
 
-    /// For people and for machine-readable output.
+    /// The name for display and for machine-readable output.
     public var name: String {
         switch self {
         case .yuyv: "YUYV"

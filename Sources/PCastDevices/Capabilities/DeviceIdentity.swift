@@ -1,12 +1,15 @@
-/// What hardware says of itself, by which rules of `configs/devices.json5` find it.
+/// The identity of hardware, which rules in `configs/devices.json5` match.
 public struct DeviceIdentity: Hashable, Sendable {
-    /// The USB vendor and product, four hexadecimal digits; nil for what is not on USB.
+    /// The USB vendor ID, four hexadecimal digits; nil for hardware that is not on USB.
     public var vendor: String?
+    /// The USB product ID, four hexadecimal digits; nil for hardware that is not on USB.
     public var product: String?
+    /// The serial number; nil if there is none.
     public var serial: String?
-    /// The name of the camera or of the sound card.
+    /// The name of the camera or the sound card.
     public var name: String
 
+    /// Creates an identity.
     public init(name: String, vendor: String? = nil, product: String? = nil, serial: String? = nil) {
         self.name = name
         self.vendor = vendor

@@ -1,17 +1,21 @@
-/// What a source of pictures can do.
+/// The capabilities of a video source.
 public struct VideoCapabilities: Hashable, Sendable {
+    /// The formats.
     public var formats: [CaptureFormat]
+    /// The settings that the driver lists.
     public var controls: [DeviceControl]
-    /// Besides `alwaysOff`, which every camera can; all three with a light.
+    /// The flash modes. Every camera supports `alwaysOff`; one with a light supports all.
     public var flashModes: Set<FlashMode>
-    /// Besides `automatic`, which means whatever the camera does.
+    /// The focus modes besides `automatic`, which leaves the focus to the camera.
     public var autoFocusModes: Set<AutoFocusMode>
+    /// Whether the position to focus on can be set.
     public var hasFocusTarget: Bool
-    /// Whether there is an accelerometer that `followDeviceRotation` can follow.
+    /// Whether there is an accelerometer for `followDeviceRotation`.
     public var canFollowDevice: Bool
-    /// Quarter turns clockwise that bring the sensor's picture upright as the device is usually held, 0 to 3.
+    /// The clockwise quarter turns, 0 to 3, that make frames upright in the usual orientation of the device.
     public var mountingTurns: Int
 
+    /// Creates capabilities.
     public init(
         formats: [CaptureFormat], controls: [DeviceControl] = [], flashModes: Set<FlashMode> = [.alwaysOff],
         autoFocusModes: Set<AutoFocusMode> = [], hasFocusTarget: Bool = false, canFollowDevice: Bool = false,

@@ -1,16 +1,23 @@
 public import PCastMedia
 
-/// How a source of pictures is opened: what the constraint solver chose.
+/// The configuration of a video source, as the constraint solver chose it.
 public struct VideoConfiguration: Hashable, Sendable {
+    /// The encoding of the frames.
     public var encoding: CaptureEncoding
-    /// As the device delivers them, before they are turned.
+    /// The size of the frames as delivered, before rotation.
     public var dimensions: Dimensions
+    /// The frame rate.
     public var frameRate: FrameRate
+    /// The flash mode.
     public var flashMode: FlashMode
+    /// The focus mode.
     public var autoFocusMode: AutoFocusMode
+    /// The position to focus on; nil for the camera's choice.
     public var focusTarget: FocusTarget?
+    /// The rotation mode.
     public var rotationMode: VideoSourceRotationMode
 
+    /// Creates a configuration.
     public init(
         encoding: CaptureEncoding = .computed, dimensions: Dimensions = Dimensions(width: 1_280, height: 720),
         frameRate: FrameRate = FrameRate(30), flashMode: FlashMode = .automatic,

@@ -1,7 +1,7 @@
-/// Whether what this machine plays is taken out of what its microphone hears (Phenix:
+/// Whether the audio that this process plays is removed from the microphone's signal (Phenix:
 /// `PhenixAudioEchoCancelationMode`).
 public enum AudioEchoCancellationMode: String, Hashable, Sendable, CaseIterable {
-    /// While this process plays sound (the default).
+    /// While this process plays audio (default).
     case automatic
     /// Always.
     case on

@@ -1,11 +1,11 @@
-/// How a camera focuses (Phenix: `PhenixAutoFocusMode`).
+/// The focus mode of a camera (Phenix: `PhenixAutoFocusMode`).
 public enum AutoFocusMode: String, Hashable, Sendable, CaseIterable {
-    /// As the camera sees fit (the default).
+    /// The camera's choice (default).
     case automatic
-    /// Stays where it is.
+    /// The focus stays fixed.
     case locked
-    /// Focuses once, and stays there until it is told otherwise.
+    /// The camera focuses once, then the focus stays fixed.
     case autoThenLocked = "auto-then-locked"
-    /// Follows the picture all the time.
+    /// The camera focuses continuously.
     case continuous
 }

@@ -1,5 +1,5 @@
 extension CapabilityAim {
-    /// Another demand that cannot be met along with this one, whatever the device.
+    /// Returns a required constraint that no device can satisfy together with the given one; nil if there is none.
     func contradiction(of demand: DeviceConstraint) -> DeviceConstraint? {
         demands.first { $0 != demand && areContradictory(demand, $0) }
     }
@@ -9,7 +9,7 @@ extension CapabilityAim {
         guard case .number(let left) = one.value, case .number(let right) = other.value else {
             return one.kind == .exact && other.kind == .exact
         }
-        // Ends of what a demand allows are the first to meet another.
+        // The bounds of a constraint are the first values to satisfy another one.
         let aim = NumberAim(self)
         return !aim.isMet(other, by: left) && !aim.isMet(one, by: right)
     }

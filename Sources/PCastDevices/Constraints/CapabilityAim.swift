@@ -1,4 +1,4 @@
-/// All that is asked of one capability.
+/// All constraints of one capability.
 struct CapabilityAim: Sendable {
     let capability: DeviceCapability
     let demands: [DeviceConstraint]
@@ -12,11 +12,11 @@ struct CapabilityAim: Sendable {
 
     var isEmpty: Bool { demands.isEmpty && wishes.isEmpty }
 
-    /// Whether a value is named that should be had, rather than only limits.
+    /// Whether a value is preferred or required, as opposed to only bounds.
     var isNamed: Bool { !wishes.isEmpty || demands.contains { $0.kind == .exact } }
 }
 
-/// All that is asked of a device.
+/// All constraints of a device, by capability.
 struct CapabilityAims: Sendable {
     private let aims: [DeviceCapability: CapabilityAim]
 

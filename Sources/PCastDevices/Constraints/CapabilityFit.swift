@@ -1,23 +1,23 @@
-/// How well one value of a capability serves what is asked of it.
+/// The fitness of one value of a capability for its constraints.
 struct CapabilityFit: Hashable, Sendable {
-    /// A demand that the value does not meet.
+    /// A required constraint that the value does not satisfy.
     struct UnmetDemand: Hashable, Sendable {
         var capability: DeviceCapability
         var constraint: DeviceConstraint
 
-        /// How far the value is from it.
+        /// The distance of the value from the constraint.
         var missed: Double
 
-        /// The value, as what could be had instead; nil when the device has no such capability.
+        /// The value, as the nearest alternative; nil if the device lacks the capability.
         var nearest: String?
     }
 
     var capability: DeviceCapability
     var unmetDemands: [UnmetDemand] = []
 
-    /// The sum over all wishes; nil without any.
+    /// The sum of the distances from all ideal values; nil without any.
     var distance: Double?
 
-    /// Why the wishes are not all granted, for people; nil when they are.
+    /// The reason why ideal values are unsatisfied, for display; nil if all are satisfied.
     var unmet: String?
 }

@@ -1,5 +1,5 @@
 extension CaptureFormat.Rates {
-    /// The rates among which the best of all must be, as of sizes.
+    /// Returns the rates that can be optimal: those of a list, or the bounds of a range and the named values within it.
     func considered(named: [Double]) -> [FrameRate] {
         switch self {
         case .discrete(let rates):
@@ -13,7 +13,7 @@ extension CaptureFormat.Rates {
 }
 
 extension FrameRate {
-    /// The fraction that people mean: 29.97 is 30000/1001.
+    /// Creates the fraction that a decimal number stands for: 29.97 is 30000/1001.
     init(near perSecond: Double) {
         let whole = perSecond.rounded()
         if perSecond == whole || whole >= 1e6 {

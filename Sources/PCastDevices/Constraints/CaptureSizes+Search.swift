@@ -1,13 +1,9 @@
 import PCastMedia
 
 extension CaptureFormat.Sizes {
-    /// The sizes among which the best of all must be: a fitness distance has its minima at the ends of a range and where
-    /// a number is named, for between these it is concave.
-    ///
-    /// - Parameters:
-    ///   - widths: the named ones, as the sensor has them.
-    ///   - heights: likewise.
-    ///   - aspect: width by height, when the one that is not named follows the other.
+    /// Returns the sizes that can be optimal. A fitness distance has its minima at the bounds of a range and at the
+    /// named values, because it is concave between them. `widths` and `heights` are the named values in the sensor's
+    /// orientation. `aspect` is the ratio of width to height if the side that is not named follows the other one.
     func considered(widths: [Double], heights: [Double], aspect: Double?) -> [Dimensions] {
         switch self {
         case .discrete(let size):
@@ -28,16 +24,16 @@ extension CaptureFormat.Sizes {
     }
 }
 
-/// The widths, or the heights, that a device has in steps.
+/// A range of widths or heights with a step.
 private struct SizeRange {
-    /// No sensor comes near it, and no sum of two overflows.
+    /// The limit of a side. It exceeds all sensors, and sums of two values do not overflow.
     private static let largest = 1 << 24
 
     let smallest: Int
     let steps: Int
     let step: Int
 
-    /// Nil for what a driver made up.
+    /// Returns nil for an invalid range.
     init?(_ smallest: Int, _ largest: Int, step: Int) {
         guard smallest > 0, largest >= smallest, smallest <= Self.largest else { return nil }
         self.smallest = smallest
@@ -51,7 +47,7 @@ private struct SizeRange {
         Set([self[0], self[steps]] + named.flatMap(nearest))
     }
 
-    /// The two values between which a number lies.
+    /// Returns the two values of the range that are nearest to a number.
     func nearest(_ number: Double) -> [Int] {
         let index = (number - Double(smallest)) / Double(step)
         guard index > 0 else { return [self[0]] }

@@ -35,7 +35,7 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
 }
 
 extension CapabilityAim {
-    /// The places that are named.
+    /// The focus targets of the constraints.
     fileprivate var targets: [DeviceConstraint.Value] {
         (demands + wishes).map(\.value).filter { if case .focusTarget = $0 { true } else { false } }
     }

@@ -1,15 +1,15 @@
-/// A device in the configuration that serves best.
+/// A device with its best configuration.
 struct ConstraintCandidate<Configuration: Hashable & Sendable> {
     let device: SourceDevice
     let rank: FitnessRank
     let configuration: Configuration
 
-    /// Of the configuration, for people.
+    /// The configuration, for display.
     let text: String
     let textReason: String?
     let fits: [CapabilityFit]
 
-    /// The demand that is missed by the least, where any is.
+    /// Returns the required constraint that is missed by the least; nil if all are satisfied.
     func failure(_ aims: CapabilityAims) -> ConstraintFailure? {
         let unmet = fits.flatMap(\.unmetDemands)
         guard let named = unmet.min(by: { $0.isNamedBefore($1) }) else { return nil }
@@ -18,7 +18,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
             contradiction: aims[named.capability].contradiction(of: named.constraint))
     }
 
-    /// What was wished and is not had.
+    /// The reason for each capability whose ideal value is unsatisfied.
     var unmet: [DeviceCapability: String] {
         var unmet: [DeviceCapability: String] = [:]
         for fit in fits { unmet[fit.capability] = fit.unmet }
@@ -33,7 +33,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
             unmetDemands: fits.flatMap(\.unmetDemands).map { "\($0.capability.rawValue) \($0.constraint)" })
     }
 
-    /// - Parameter rank: of what is not among the fits of the device.
+    /// Creates a candidate. `rank` covers `others`; the ranks of `settings` are added.
     init(
         device: SourceDevice, order: Int, rank: FitnessRank, settings: [CapabilityFit], others: [CapabilityFit],
         configuration: Configuration, text: String, textReason: String? = nil
@@ -57,19 +57,19 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
 }
 
 extension CapabilityFit.UnmetDemand {
-    /// The order in which one of several is named.
+    /// Returns whether this constraint is reported before another one.
     fileprivate func isNamedBefore(_ other: Self) -> Bool {
         (missed, capability.position) < (other.missed, other.capability.position)
     }
 }
 
 extension DeviceCapability {
-    /// Among all of them.
+    /// The position in the list of all capabilities.
     var position: Int { Self.allCases.firstIndex(of: self) ?? Self.allCases.count }
 }
 
 extension SourceDeviceInfo.DeviceType {
-    /// How far it is from what somebody wants who says nothing.
+    /// The order of preference without constraints.
     fileprivate var distance: Int {
         switch self {
         case .physical: 0

@@ -1,25 +1,27 @@
-/// Why the constraint solver chose as it did.
+/// The reasons for the choice of the constraint solver.
 public struct ConstraintExplanation: Hashable, Sendable {
-    /// A device in the configuration that serves best.
+    /// A device with its best configuration.
     public struct Candidate: Hashable, Sendable {
+        /// The device.
         public var device: SourceDeviceInfo
 
-        /// For people, such as "1280x720 at 30, MJPEG".
+        /// The configuration for display, such as "1280x720 at 30, MJPEG".
         public var configuration: String
 
-        /// Why it is this one rather than the device's next best, for people; nil when there is no other.
+        /// The reason for this configuration over the device's second best, for display; nil if there is no other.
         public var configurationReason: String?
 
-        /// The fitness distance of each capability that something was wished of: 0 where the wish is granted, and more
-        /// the farther the device is from it.
+        /// The fitness distance of each capability with an ideal value: 0 if it is satisfied, otherwise larger.
         public var distances: [DeviceCapability: Double]
 
-        /// The demands that the device cannot meet, such as "width min 1920"; a device with any is not used.
+        /// The required constraints that the device cannot satisfy, such as "width min 1920". A device with any is not
+        /// used.
         public var unmetDemands: [String]
 
         /// The sum of all distances.
         public var distance: Double { DeviceCapability.allCases.reduce(0) { $0 + (distances[$1] ?? 0) } }
 
+        /// Creates a candidate.
         public init(
             device: SourceDeviceInfo, configuration: String, configurationReason: String? = nil,
             distances: [DeviceCapability: Double] = [:], unmetDemands: [String] = []
@@ -32,12 +34,13 @@ public struct ConstraintExplanation: Hashable, Sendable {
         }
     }
 
-    /// The best first, which is the one that was chosen.
+    /// The candidates in order of fitness. The first one was chosen.
     public var candidates: [Candidate]
 
-    /// What decided between the first and the second, in a sentence.
+    /// The difference between the first and the second candidate, in a sentence.
     public var reason: String
 
+    /// Creates an explanation.
     public init(candidates: [Candidate], reason: String) {
         self.candidates = candidates
         self.reason = reason
@@ -53,6 +56,7 @@ extension ConstraintExplanation: CustomStringConvertible {
 }
 
 extension ConstraintExplanation.Candidate: CustomStringConvertible {
+    /// The device, its configuration and its fitness, for display.
     public var description: String {
         let reason = configurationReason.map { " (\($0))" } ?? ""
         return "\(device.name) (\(device.id)): \(configuration)\(reason); \(fitness)"

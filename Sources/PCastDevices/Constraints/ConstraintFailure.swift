@@ -1,18 +1,20 @@
-/// A hard constraint that no device on the machine can meet.
+/// A required constraint that no device satisfies.
 ///
-/// Of several it is the one whose relaxation is nearest: with its value made the nearest that could be had, as many
-/// demands are met as can be.
+/// Of several, it is the one that requires the least relaxation: with the nearest available value, as many constraints
+/// as possible are satisfied.
 public struct ConstraintFailure: Error, Hashable, Sendable {
+    /// The capability of the constraint.
     public var capability: DeviceCapability
+    /// The constraint that is unsatisfied.
     public var constraint: DeviceConstraint
-    /// The nearest value that could be had, as people write it; nil when what meets the other demands has no such
-    /// capability at all.
+    /// The nearest available value, for display; nil if no suitable device has the capability.
     public var nearest: String?
 
-    /// Another demand of the same capability that no device could ever meet along with this one, such as a maximum below
-    /// the minimum.
+    /// Another required constraint of the same capability that contradicts this one, such as a maximum below the
+    /// minimum; nil if there is none.
     public var contradiction: DeviceConstraint?
 
+    /// Creates a failure.
     public init(
         capability: DeviceCapability, constraint: DeviceConstraint, nearest: String?,
         contradiction: DeviceConstraint? = nil
@@ -25,6 +27,7 @@ public struct ConstraintFailure: Error, Hashable, Sendable {
 }
 
 extension ConstraintFailure: CustomStringConvertible {
+    /// The failure for display, with the nearest available value.
     public var description: String {
         let demand = "\(capability.rawValue) \(constraint)"
         let along = contradiction.map { ", which contradicts \(capability.rawValue) \($0)" } ?? ""

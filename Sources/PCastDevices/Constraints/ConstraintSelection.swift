@@ -1,14 +1,18 @@
 public import PCastMedia
 
-/// What the constraint solver chose: a device, how it is opened, and why.
+/// The choice of the constraint solver: a device, its configuration, and the reasons.
 public struct ConstraintSelection<Configuration: Hashable & Sendable>: Hashable, Sendable {
+    /// The device.
     public var device: SourceDevice
+    /// The configuration to open it with.
     public var configuration: Configuration
 
-    /// The capabilities whose wishes could not all be granted, each with the reason for people: "1280 instead of 1920".
+    /// The reason for each capability whose ideal value is unsatisfied, for display: "1280 instead of 1920".
     public var unmet: [DeviceCapability: String]
+    /// The reasons for the choice.
     public var explanation: ConstraintExplanation
 
+    /// Creates a selection.
     public init(
         device: SourceDevice, configuration: Configuration, unmet: [DeviceCapability: String] = [:],
         explanation: ConstraintExplanation
@@ -20,14 +24,14 @@ public struct ConstraintSelection<Configuration: Hashable & Sendable>: Hashable,
     }
 }
 
-/// A camera, a screen or another source of pictures, and its configuration.
+/// A camera, a screen or another video source, with its configuration.
 public typealias VideoSelection = ConstraintSelection<VideoConfiguration>
 
-/// A microphone or another source of sound, and its configuration.
+/// A microphone or another audio source, with its configuration.
 public typealias AudioSelection = ConstraintSelection<AudioConfiguration>
 
 extension ConstraintSelection where Configuration == VideoConfiguration {
-    /// The size of the pictures once they are turned upright, which is what constraints on width and height are about.
+    /// The size of the frames after rotation, to which constraints of width and height apply.
     public var deliveredDimensions: Dimensions {
         guard case .video(let capabilities) = device.capabilities else { return configuration.dimensions }
         return configuration.dimensions.turned(by: capabilities.mountingTurns)
@@ -35,7 +39,7 @@ extension ConstraintSelection where Configuration == VideoConfiguration {
 }
 
 extension Dimensions {
-    /// After so many quarter turns.
+    /// Returns the dimensions after a number of quarter turns.
     func turned(by quarterTurns: Int) -> Dimensions {
         quarterTurns % 2 == 0 ? self : Dimensions(width: height, height: width)
     }

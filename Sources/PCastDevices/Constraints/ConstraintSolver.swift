@@ -1,35 +1,36 @@
-/// Chooses among devices, and how the chosen one is opened, by what was asked for.
+/// Chooses a device and its configuration by constraints.
 ///
-/// The model is the SelectSettings algorithm of the W3C's Media Capture and Streams
-/// (https://www.w3.org/TR/mediacapture-streams/#dfn-selectsettings): every configuration of every device has a fitness
-/// distance, which is infinite where it does not meet a demand (`min`, `max`, `exact`) and otherwise the sum of its
-/// distances from the wishes (`ideal`), `|actual - ideal| / max(actual, ideal)` for numbers and 0 or 1 for all else.
-/// The smallest wins. What the specification leaves open is settled here, in this order:
+/// It follows the SelectSettings algorithm of W3C Media Capture and Streams
+/// (https://www.w3.org/TR/mediacapture-streams/#dfn-selectsettings). Every configuration of every device has a fitness
+/// distance. It is infinite if a required constraint (`min`, `max`, `exact`) is unsatisfied, and otherwise the sum of
+/// the distances from the `ideal` values: `|actual - ideal| / max(actual, ideal)` for numbers, 0 or 1 for others. The
+/// smallest distance wins. The specification leaves ties open; the complete order is:
 ///
-/// 1. The device that was wished by its identifier (`deviceID`).
-/// 2. Hardware before what the system shows, that before what computation makes, and nothing (`null`) last: no wish for
-///    a size makes a black picture out of a camera.
+/// 1. The device whose identifier is the ideal `deviceID`.
+/// 2. Hardware, then the system's output, then computed sources, then `null`. No ideal size makes the black source win
+///   over a camera.
 /// 3. The sum of all distances.
-/// 4. A microphone with two channels before one that is doubled, where stereo is wished or demanded. It is no distance:
-///    a stream of two equal channels is what stereo means of one microphone.
-/// 5. The order in which the devices were given.
-/// 6. Without wishes, as near as can be to 1280x720 (or to the shape 16:9, once the width or the height is given) at 30
-///    pictures a second. It is of the pictures as they leave the sensor.
-/// 7. The encoding that costs the least of a processor.
-/// 8. Larger pictures; then the rate nearest to the one that is named; then more pictures a second.
+/// 4. A microphone with two channels before one whose channel is duplicated, if stereo is ideal or required. This is
+///   not a distance, because two equal channels are what stereo means for a mono microphone.
+/// 5. The order of the devices.
+/// 6. Without ideal values, the nearest to 1280x720 (or to 16:9 if only width or height is given) at 30 frames per
+///   second, in the sensor's orientation.
+/// 7. The encoding with the lowest CPU cost.
+/// 8. Larger frames, then the rate nearest to the named one, then the higher rate.
 ///
-/// Frame rates that differ by 1 % or less are the same, for every kind of constraint: a camera at 30000/1001 meets 29.97
-/// and 30. A constraint of what a medium has not (a flash of a microphone) counts nothing, as in the specification. Nothing
-/// is scaled: only sizes that the device itself has.
+/// Frame rates that differ by 1 % or less are equal for all constraints: a camera with 30000/1001 satisfies 29.97 and
+/// 30. As in the specification, constraints that do not apply to a media type (the flash of a microphone) are ignored.
+/// Frames are not scaled: only the device's own sizes count.
 public enum ConstraintSolver {
-    /// A source of pictures.
+    /// Chooses a video source.
     ///
     /// - Parameters:
-    ///   - devices: the candidates, the best first; those of sound are passed over.
-    ///   - prefersCoded: whether H.264 of the camera's own is wanted as it is. If not, it is used of a camera that has
-    ///     nothing else, to be decoded.
-    /// - Returns: nil when there is no device that hands over pictures.
-    /// - Throws: a demand that no device can meet.
+    ///   - devices: The candidates in order of preference. Audio devices are ignored.
+    ///   - constraints: The constraints.
+    ///   - prefersCoded: Whether the camera's H.264 is preferred for pass-through. Otherwise it is used, and decoded,
+    ///     only if the camera offers nothing else.
+    /// - Returns: The selection; nil without a video device.
+    /// - Throws: `ConstraintFailure` if no device satisfies a required constraint.
     public static func selectVideo(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:], prefersCoded: Bool = false
     ) throws(ConstraintFailure) -> VideoSelection? {
@@ -46,11 +47,13 @@ public enum ConstraintSolver {
         return try select(among: candidates, aims: aims)
     }
 
-    /// A source of sound.
+    /// Chooses an audio source.
     ///
-    /// - Parameter devices: the candidates, the best first; those of pictures are passed over.
-    /// - Returns: nil when there is no device of sound.
-    /// - Throws: a demand that no device can meet.
+    /// - Parameters:
+    ///   - devices: The candidates in order of preference. Video devices are ignored.
+    ///   - constraints: The constraints.
+    /// - Returns: The selection; nil without an audio device.
+    /// - Throws: `ConstraintFailure` if no device satisfies a required constraint.
     public static func selectAudio(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:]
     ) throws(ConstraintFailure) -> AudioSelection? {

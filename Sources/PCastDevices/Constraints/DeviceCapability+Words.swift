@@ -1,7 +1,7 @@
 public import PCastMedia
 
 extension DeviceCapability {
-    /// What people may write for it: its own name, and a shorter one where that is long.
+    /// The names on a command line: the full one, and a shorter one for long names.
     public var words: [String] {
         switch self {
         case .audioEchoCancellationMode: [rawValue, "echo-cancellation"]
@@ -11,7 +11,7 @@ extension DeviceCapability {
         }
     }
 
-    /// The media whose devices have it; of others it counts nothing.
+    /// The media types to which the capability applies.
     public var mediaTypes: Set<MediaType> {
         switch self {
         case .width, .height, .frameRate, .flashMode, .videoSourceRotationMode, .autoFocusMode, .autoFocusTarget:
@@ -21,7 +21,7 @@ extension DeviceCapability {
         }
     }
 
-    /// Which kinds of constraint it takes: there is more or less only of a number.
+    /// The kinds of constraint that apply to it. Only numbers have a minimum and a maximum.
     public var kinds: [DeviceConstraint.Kind] {
         switch self {
         case .width, .height, .frameRate: DeviceConstraint.Kind.allCases

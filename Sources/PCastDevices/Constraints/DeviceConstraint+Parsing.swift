@@ -1,7 +1,5 @@
 extension DeviceConstraint.Value {
-    /// Reads what stands behind the equals sign.
-    ///
-    /// - Throws: what is accepted instead, for people.
+    /// Parses the text after the equals sign. Throws `ConstraintRefusal` with the accepted values.
     init(_ text: String, of capability: DeviceCapability) throws(ConstraintRefusal) {
         switch capability {
         case .width, .height:
@@ -45,7 +43,7 @@ extension DeviceConstraint.Value {
     }
 }
 
-/// Why a constraint's text says nothing.
+/// The reason why the text of a constraint is invalid.
 struct ConstraintRefusal: Error {
     let reason: String
 

@@ -1,5 +1,5 @@
 extension DeviceConstraint.Value: CustomStringConvertible {
-    /// As it stands on a command line.
+    /// The value as on a command line.
     public var description: String {
         switch self {
         case .number(let number): ConstraintNumber.text(number)

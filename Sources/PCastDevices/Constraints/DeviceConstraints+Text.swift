@@ -1,13 +1,14 @@
 public import PCastMedia
 
 extension DeviceConstraints {
-    /// Reads constraints as they stand on a command line: `width=1280` is a wish, `width:min=640` and
-    /// `facing-mode:exact=environment` are demands.
+    /// Parses constraints of a command line: `width=1280` is ideal, `width:min=640` and `facing-mode:exact=environment`
+    /// are required.
     ///
     /// - Parameters:
-    ///   - texts: one constraint each; several of one capability all count.
-    ///   - mediaType: what the source is of; a capability that it has not is refused.
-    /// - Throws: `.noConstraint`, with the words that are accepted.
+    ///   - texts: One constraint each. Several of one capability all apply.
+    ///   - mediaType: The media type of the source. Capabilities of other media types are rejected.
+    /// - Returns: The constraints by capability.
+    /// - Throws: `DeviceError.noConstraint` with the accepted words.
     public static func parse(_ texts: [String], for mediaType: MediaType) throws(DeviceError) -> DeviceConstraints {
         var constraints: DeviceConstraints = [:]
         for text in texts {
@@ -19,7 +20,7 @@ extension DeviceConstraints {
         return constraints
     }
 
-    /// As they are read back.
+    /// The texts from which the constraints can be parsed.
     public var texts: [String] {
         DeviceCapability.allCases.flatMap { capability in
             (self[capability] ?? []).map { constraint in

@@ -1,9 +1,9 @@
-/// Where on a telephone or a tablet a device is mounted (Phenix: `PhenixLocation`).
+/// The location of a device on a phone or tablet (Phenix: `PhenixLocation`).
 public enum DeviceLocation: String, Hashable, Sendable, CaseIterable {
-    /// As a wish: any (the default). Of a device: not known.
+    /// Any, in a constraint (default); unknown, of a device.
     case automatic
-    /// At its top.
+    /// At the top.
     case upper
-    /// At its bottom.
+    /// At the bottom.
     case lower
 }

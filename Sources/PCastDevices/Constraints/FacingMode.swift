@@ -1,11 +1,11 @@
-/// Where a camera looks (Phenix: `PhenixFacingMode`).
+/// The direction that a camera faces (Phenix: `PhenixFacingMode`).
 public enum FacingMode: String, Hashable, Sendable, CaseIterable {
-    /// As a wish: whichever (the default). Never said of a device.
+    /// Any, in a constraint (default). No device has this value.
     case automatic
-    /// Of a device that nobody knows it of.
+    /// The direction is unknown.
     case undefined
-    /// At the person who uses the machine.
+    /// Towards the user of the machine.
     case user
-    /// At the surroundings.
+    /// Away from the user.
     case environment
 }

@@ -1,7 +1,8 @@
-/// Where a device in one configuration stands among all others; the smallest is used. `ConstraintSolver` says why in
-/// this order.
+/// The rank of a device in one configuration; the smallest wins. `ConstraintSolver` describes the order of the
+/// criteria.
 struct FitnessRank: Hashable, Sendable {
-    /// How many demands are not met, and how far they are missed together: what has any is only there to name them.
+    /// The number of unsatisfied required constraints, and the sum of their distances. They only serve to report the
+    /// failure.
     var unmetDemands = 0
     var missed = 0.0
 
@@ -33,7 +34,7 @@ extension FitnessRank: Comparable {
         return false
     }
 
-    /// What sets it before another, for people.
+    /// Returns the reason why this rank precedes another, for display.
     func advantage(over other: FitnessRank) -> String {
         guard let step = Step.allCases.first(where: { $0.compare(self, other) != 0 }) else { return Step.order.reason }
         return step == .unmetDemands && unmetDemands > 0 ? "it misses fewer demands" : step.reason

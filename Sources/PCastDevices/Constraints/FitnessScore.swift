@@ -1,5 +1,5 @@
-/// What a part of a configuration adds to its rank. The parts are independent of one another, so that the best whole is
-/// made of the best parts.
+/// The contribution of a part of a configuration to its rank. The parts are independent, so the best parts form the
+/// best whole.
 struct FitnessScore: Sendable {
     var unmetDemands = 0
     var missed = 0.0

@@ -1,8 +1,8 @@
-/// When a camera's light is on (Phenix: `PhenixFlashMode`).
+/// The mode of a camera's light (Phenix: `PhenixFlashMode`).
 public enum FlashMode: String, Hashable, Sendable, CaseIterable {
-    /// On while the picture is dark (the default).
+    /// On while frames are dark (default).
     case automatic
-    /// On, if there is one.
+    /// On, if the camera has a light.
     case alwaysOn = "always-on"
     /// Off.
     case alwaysOff = "always-off"

@@ -1,11 +1,11 @@
-/// What is asked of a capability that is a number.
+/// The constraints of a capability that is a number.
 struct NumberAim: Sendable {
-    /// How much of a frame rate counts as the same: 30000/1001 is both 29.97 and 30.
+    /// The relative difference at which frame rates are equal: 30000/1001 equals both 29.97 and 30.
     static let rateTolerance = 0.01
 
     let aim: CapabilityAim
 
-    /// The share by which numbers may differ and be the same.
+    /// The relative difference at which numbers are equal.
     let tolerance: Double
 
     init(_ aim: CapabilityAim) {
@@ -13,7 +13,7 @@ struct NumberAim: Sendable {
         tolerance = aim.capability == .frameRate ? Self.rateTolerance : 0
     }
 
-    /// Every number that is named, which is where the best of a range can be.
+    /// The named numbers, at which the optimum of a range can be.
     var named: [Double] {
         (aim.demands + aim.wishes).compactMap {
             guard case .number(let number) = $0.value, ConstraintNumber.isUsable(number) else { return nil }
@@ -35,7 +35,7 @@ struct NumberAim: Sendable {
         return isSame(actual, ideal) ? 0 : FitnessDistance.between(actual, ideal)
     }
 
-    /// Of several demands and wishes together.
+    /// Returns the score of a number for all constraints together.
     func score(of actual: Double) -> FitnessScore {
         var score = FitnessScore()
         for demand in aim.demands where !isMet(demand, by: actual) {
@@ -46,7 +46,7 @@ struct NumberAim: Sendable {
         return score
     }
 
-    /// How far a number is from those that are named, without any tolerance: it decides between numbers that all serve.
+    /// Returns the distance from the named numbers without tolerance, which decides between equally suitable numbers.
     func deviation(of actual: Double) -> Double {
         (aim.demands.filter { $0.kind == .exact } + aim.wishes).reduce(0) { sum, constraint in
             guard case .number(let wanted) = constraint.value else { return sum }

@@ -1,11 +1,11 @@
-/// From which directions a microphone hears (Phenix: `PhenixPolarPattern`).
+/// The polar pattern of a microphone (Phenix: `PhenixPolarPattern`).
 public enum PolarPattern: String, Hashable, Sendable, CaseIterable {
-    /// As a wish: whichever (the default). Of a device: not known.
+    /// Any, in a constraint (default); unknown, of a device.
     case automatic
-    /// From all alike.
+    /// Equally sensitive in all directions.
     case omnidirectional
-    /// From ahead, and hardly from behind.
+    /// Sensitive to the front and hardly to the rear.
     case cardioid
-    /// From ahead, and less from behind.
+    /// Sensitive to the front and less to the rear.
     case subcardioid
 }

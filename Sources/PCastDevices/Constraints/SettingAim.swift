@@ -1,15 +1,12 @@
-/// What is asked of a capability that is one of several values, or that a device has or has not.
+/// The constraints of a capability that is one of several values.
 struct SettingAim: Sendable {
     let aim: CapabilityAim
 
     init(_ aim: CapabilityAim) { self.aim = aim }
 
-    /// The value that serves best.
-    ///
-    /// - Parameters:
-    ///   - possible: what the device can be set to, or the one value that it is; the default first.
-    ///   - instead: what could be had in place of a demand that is not met; nil without the capability.
-    ///   - lack: what to say of a value that is not among the possible.
+    /// Returns the best value and its fitness. `possible` are the values that the device supports, starting with the
+    /// default. `instead` is the alternative to report for an unsatisfied required constraint; nil if the device lacks
+    /// the capability. `lack` is the reason to report for a value that is not possible.
     func settle(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String) -> (
         value: DeviceConstraint.Value?, fit: CapabilityFit
     ) {
@@ -43,13 +40,14 @@ struct SettingAim: Sendable {
         return score
     }
 
-    /// There is neither more nor less of such a value.
+    /// Returns whether a value satisfies a constraint. A minimum or maximum is never satisfied.
     private func isMet(_ constraint: DeviceConstraint, by value: DeviceConstraint.Value?) -> Bool {
         if constraint.value.asksNothing { return true }
         return value == constraint.value && constraint.kind != .min && constraint.kind != .max
     }
 
-    /// Who names a device wants that one, so that any other demand gives way first.
+    /// Returns the distance of an unsatisfied constraint. It is larger for an identifier, so that any other constraint
+    /// is relaxed first.
     private func missed(_ demand: DeviceConstraint) -> Double {
         aim.capability == .deviceID ? 2 * FitnessDistance.other : FitnessDistance.other
     }
@@ -63,7 +61,7 @@ struct SettingAim: Sendable {
 }
 
 extension DeviceConstraint.Value {
-    /// Whether any device serves: `automatic` leaves it to the device.
+    /// Whether any value satisfies the constraint: `automatic` leaves the choice to the device.
     var asksNothing: Bool {
         switch self {
         case .facingMode(.automatic), .flashMode(.automatic), .location(.automatic), .polarPattern(.automatic),

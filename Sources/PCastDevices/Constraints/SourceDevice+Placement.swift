@@ -1,5 +1,5 @@
 extension SourceDevice {
-    /// How what the device is, and nobody can change, serves what is asked of it.
+    /// Returns the fitness of the device's unchangeable properties.
     func placed(by aims: CapabilityAims) -> [CapabilityFit] {
         let isFacingKnown = info.facingMode != .undefined && info.facingMode != .automatic
         let isLocationKnown = info.location != .automatic

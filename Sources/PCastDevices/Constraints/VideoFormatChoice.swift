@@ -1,23 +1,23 @@
 import PCastMedia
 
-/// One way to open a camera.
+/// A format, a size and a frame rate of a camera.
 struct VideoFormatChoice: Sendable {
     let encoding: CaptureEncoding
     let dimensions: Dimensions
 
-    /// Once they are turned upright.
+    /// The size after rotation.
     let delivered: Dimensions
     let frameRate: FrameRate
 
-    /// Of width, height and frame rate.
+    /// The fitness of width, height and frame rate.
     let fits: [CapabilityFit]
     let score: FitnessScore
 
-    /// Of the rate, without tolerance.
+    /// The distance of the rate without tolerance.
     let deviation: Double
     let encodingCost: Int
 
-    /// Why it rather than the device's next best format, for people; nil when there is only one.
+    /// The reason for this format over the device's second best, for display; nil if there is only one.
     var reason: String?
 
     var rank: FitnessRank {
@@ -45,11 +45,9 @@ extension VideoFormatChoice: CustomStringConvertible {
 }
 
 extension CaptureEncoding {
-    /// What it takes to bring a picture to the encoder, in steps: I420 is what encoders read, NV12 they read or have its
-    /// colours separated, YUYV is converted, MJPEG decoded, H.264 decoded for more than MJPEG. Nil for what is not
-    /// captured.
-    ///
-    /// - Parameter prefersCoded: whether H.264 is passed on as it is.
+    /// Returns the relative CPU cost from the camera to the encoder. Encoders read I420 directly, and NV12 directly or
+    /// after separating its chroma. YUYV is converted, MJPEG is decoded, and decoding H.264 costs more. With
+    /// `prefersCoded`, H.264 is passed through. Returns nil for encodings that cannot be captured.
     func cost(prefersCoded: Bool) -> Int? {
         switch self {
         case .computed: 0
@@ -58,7 +56,7 @@ extension CaptureEncoding {
         case .yuyv: 3
         case .mjpeg: 4
         case .h264: prefersCoded ? -1 : 5
-        // Infrared cameras, by which computers know their users; nobody means them by a camera.
+        // GREY is the format of infrared cameras for face recognition, which are not meant as cameras.
         case .other("GREY"): nil
         case .other: isCapturable ? 3 : nil
         }

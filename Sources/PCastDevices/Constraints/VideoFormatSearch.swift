@@ -1,15 +1,15 @@
 import PCastMedia
 
-/// The best format, size and rate of one device.
+/// Finds the best format, size and rate of one device.
 struct VideoFormatSearch {
-    /// Phenix publishes 720p of the shape 16:9. Of its web SDK the 15 pictures a second are not taken over.
+    /// The default: 720p at 16:9, as Phenix publishes. The frame rate is 30, and not the 15 of Phenix's web SDK.
     static let standard = (width: 1_280.0, height: 720.0, rate: 30.0)
 
     private let formats: [CaptureFormat]
     private let isTurned: Bool
     private let prefersCoded: Bool
 
-    /// Of the pictures as they leave the sensor.
+    /// The constraints in the sensor's orientation.
     private let width: NumberAim
     private let height: NumberAim
     private let rate: NumberAim
@@ -84,7 +84,7 @@ struct VideoFormatSearch {
         return best
     }
 
-    /// From 1280x720, or from 16:9 once one of the two is named; nothing once both are.
+    /// Returns the distance from 1280x720, or from 16:9 if only one side is named; 0 if both are.
     private func distanceFromStandard(_ size: Dimensions) -> Double {
         let (across, down) = (Double(size.width), Double(size.height))
         return switch (width.aim.isNamed, height.aim.isNamed) {
@@ -97,6 +97,6 @@ struct VideoFormatSearch {
 }
 
 extension Dimensions {
-    /// In pixels; no driver's numbers overflow it.
+    /// The area in pixels, without overflow.
     var area: Double { Double(width) * Double(height) }
 }

@@ -1,9 +1,9 @@
-/// How captured pictures are turned upright (Phenix: `PhenixVideoSourceRotationMode`).
+/// The rotation of captured frames (Phenix: `PhenixVideoSourceRotationMode`).
 public enum VideoSourceRotationMode: String, Hashable, Sendable, CaseIterable {
-    /// By the device where it can tell how it is held, else by the user interface (the default).
+    /// By the device's orientation if it is known, otherwise by the user interface (default).
     case automatic
-    /// As the device is held, however the user interface is turned.
+    /// By the orientation of the device.
     case followDeviceRotation = "follow-device-rotation"
-    /// As the user interface is turned, however the device is held.
+    /// By the orientation of the user interface.
     case followUIRotation = "follow-ui-rotation"
 }

@@ -1,6 +1,6 @@
-/// How alike two sounds are, frequency by frequency: the averages of their powers and of their cross-spectrum.
+/// The coherence of two signals by frequency: moving averages of their powers and of their cross-spectrum.
 final class Coherence {
-    /// Where speech is loud.
+    /// The band in which speech is loud.
     private static let band = EchoBlock.bin(hertz: 200)..<EchoBlock.bin(hertz: 6_000)
 
     let cross = Spectrum(count: EchoBlock.binCount)
@@ -9,7 +9,7 @@ final class Coherence {
 
     private let memory: Float
 
-    /// - Parameter memory: what is kept of the averages from block to block.
+    /// Creates a coherence with zeros. `memory` is the weight of the previous average at each block.
     init(memory: Float) { self.memory = memory }
 
     func clear() {
@@ -18,7 +18,7 @@ final class Coherence {
         otherPower.fill(0)
     }
 
-    /// Takes in the spectra of both at one time.
+    /// Adds the spectra of both signals for one block.
     func observe(_ spectrum: Spectrum, _ other: Spectrum) {
         let (kept, new) = (memory, 1 - memory)
         let (ar, ai, br, bi) = (spectrum.real, spectrum.imaginary, other.real, other.imaginary)
@@ -30,7 +30,7 @@ final class Coherence {
         }
     }
 
-    /// The share of the first sound's power that the other explains, from 0 to 1.
+    /// The fraction of the first signal's power that the second one explains, from 0 to 1.
     var share: Float {
         var (explained, all) = (Float(0), Float(1e3))
         for bin in Self.band {

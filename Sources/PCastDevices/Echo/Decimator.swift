@@ -1,20 +1,20 @@
 import Glibc
 
-/// Every sixth sample of a sound without what lies above: 8 kHz of 48 kHz.
+/// Decimates audio from 48 kHz to 8 kHz with a low-pass filter.
 struct Decimator {
     static let factor = 6
 
-    /// Taps of the low-pass, six times as many as are needed for each sample of the result.
+    /// The number of filter taps.
     private static let tapCount = 72
 
     private var history: [Float]
     private let taps: [Float]
 
-    /// Blocks are a multiple of `factor` long.
+    /// Creates a decimator for blocks whose length is a multiple of `factor`.
     init(blockLength: Int) {
         precondition(blockLength.isMultiple(of: Self.factor))
         history = Array(repeating: 0, count: Self.tapCount + blockLength)
-        // A sinc that ends at 3.4 kHz in a Hann window.
+        // The filter is a sinc with a cutoff of 3.4 kHz in a Hann window.
         let cutoff = 3_400.0 / 24_000
         var taps = (0..<Self.tapCount).map { tap -> Double in
             let distance = Double(tap) - Double(Self.tapCount - 1) / 2
@@ -26,7 +26,7 @@ struct Decimator {
         self.taps = taps.map(Float.init)
     }
 
-    /// Takes a block, and writes its sixth part.
+    /// Decimates a block to a sixth of its length.
     mutating func decimate(_ block: VectorBuffer, into target: VectorBuffer) {
         let length = history.count - Self.tapCount
         for index in 0..<Self.tapCount { history[index] = history[index + length] }

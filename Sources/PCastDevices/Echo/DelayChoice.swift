@@ -1,36 +1,34 @@
 import PCastMedia
 
-/// Decides how much later than it was played the reference is read, from one estimate after another.
+/// Decides the delay of the reference signal from successive estimates.
 ///
-/// Two estimates must agree, as those of the first half second may be chance. A choice stays while the filter reaches
-/// what is heard from it, or takes the echo out whatever the estimates say.
+/// Two estimates must agree, because single ones in the first half second may be wrong. A delay is kept while the
+/// filter covers the echo from there on, or while it cancels the echo whatever the estimates say.
 struct DelayChoice {
-    /// The reference is read this much earlier than the first sound is thought to arrive: the first sound need not be
-    /// the loudest.
+    /// The reference is read earlier than the estimated delay by this time, because the first arrival is not always the
+    /// loudest.
     static let lead = TimeSpan.milliseconds(8)
 
-    /// Below, a peak may be noise (of the height of a peak over its surroundings; noise reaches 5).
+    /// The ratio of a peak to its surroundings below which it may be noise, which reaches 5.
     private static let clearness: Float = 7
 
-    /// Fainter echoes are not worth it, in power.
+    /// The power of the faintest echo that is cancelled.
     private static let gain: Float = 1e-4
 
-    /// Estimates of one delay differ by no more.
+    /// The largest difference of two estimates that agree.
     private static let agreement = TimeSpan.milliseconds(6)
 
-    /// An echo that begins within this of the lead is reached by the filter.
+    /// The range around the lead in which the filter covers the start of the echo.
     private static let reach = (early: TimeSpan.milliseconds(-6), late: TimeSpan.milliseconds(30))
 
-    /// Estimates in a row that contradict a choice before it is changed: half a second of sound.
+    /// The number of successive contradicting estimates before the delay changes: half a second of audio.
     private static let patience = 4
 
     private var last: TimeSpan?
     private var contradictions = 0
 
-    /// - Parameters:
-    ///   - chosen: what is in force; nil at first.
-    ///   - isHelping: whether the filter takes a good part of the sound out as it is.
-    /// - Returns: another choice, if it must be.
+    /// Adds an estimate. `chosen` is the current delay; nil at the start. `isHelping` tells whether the filter cancels
+    /// most of the echo. Returns a new delay; nil to keep the current one.
     mutating func consider(_ estimate: DelayEstimator.Estimate, chosen: TimeSpan?, isHelping: Bool) -> TimeSpan? {
         let isBelievable =
             estimate.clearness > Self.clearness && estimate.gain > Self.gain

@@ -1,44 +1,43 @@
 import Glibc
 import PCastMedia
 
-/// Finds how long after it was played a microphone hears a sound, by cross-correlation: what nobody can be asked, as
-/// devices do not tell all of their buffers.
+/// Estimates the delay of the echo by cross-correlation, because devices do not report all of their buffers.
 ///
-/// It averages the cross-spectrum of the last half second of what was played and the last eighth of what is heard over
-/// some seconds of sound, divides it by the power of what was played (so that a voice's pitch makes no peaks), and
-/// looks for the peak of its inverse. Pure: it is told sound, block by block.
+/// It averages the cross-spectrum of the last half second of the reference and the last eighth of a second of the
+/// captured audio over some seconds, and divides it by the power of the reference, so that the pitch of a voice does
+/// not cause peaks. The delay is the peak of its inverse transform. It does no I/O.
 final class DelayEstimator {
-    /// What was found.
+    /// An estimate.
     struct Estimate: Equatable {
-        /// Until the first sound arrives; from -20 ms to 300 ms.
+        /// The delay of the first arrival, from -20 ms to 300 ms.
         var delay: TimeSpan
-        /// The highest peak over the mean of everything (root mean square): below 6, nobody knows.
+        /// The ratio of the highest peak to the root mean square. Below 6, the estimate is unreliable.
         var clearness: Float
 
-        /// The power of what is heard over that of what is played: no echo is louder.
+        /// The ratio of the captured power to the reference power, an upper bound of the echo's power.
         var gain: Float
     }
 
-    /// Everything here is in samples of 8 kHz.
+    /// All numbers of samples refer to 8 kHz.
     private static let rate = ClockRate(hertz: 8_000)
     private static let blockLength = EchoBlock.sampleCount / Decimator.factor
     private static let transformLength = 4_096
-    /// Of what is heard; a look is taken each time that so much is new.
+    /// The length of captured audio per estimate.
     private static let heardLength = 1_000
     private static let earliest = -160
     private static let latest = 2_400
-    /// What the first of them stands for.
+    /// The smallest delay that is estimated.
     static let earliestDelay = rate.span(ofTicks: Int64(earliest))
-    /// Of the average that is kept from look to look: 1.5 s.
+    /// The weight of the previous average, with a time constant of 1.5 s.
     private static let memory: Float = 0.92
-    /// Quieter sound tells nothing, in power of a sample.
+    /// The power per sample below which audio is too quiet for an estimate.
     private static let quiet: Float = 100
 
     private let transform = RealTransform(length: DelayEstimator.transformLength)
     private var heardDecimator = Decimator(blockLength: EchoBlock.sampleCount)
     private var playedDecimator = Decimator(blockLength: EchoBlock.sampleCount)
     private let played = VectorBuffer(count: DelayEstimator.transformLength)
-    /// Older by `earliest` than what was played.
+    /// The captured audio. Its end is earlier than that of the reference by `earliest`.
     private let heard = VectorBuffer(count: DelayEstimator.heardLength + 160)
     private let samples = VectorBuffer(count: DelayEstimator.transformLength)
     private let playedSpectrum = Spectrum(count: DelayEstimator.transformLength / 2)
@@ -50,14 +49,14 @@ final class DelayEstimator {
     private var playedEnergy: Float = 0
     private var heardEnergy: Float = 0
 
-    /// There is a gap before the next block: the sound before it is forgotten, what it told is kept.
+    /// Discards the audio before a gap, but keeps the averages.
     func pause() {
         played.fill(0)
         heard.fill(0)
         pending = 0
     }
 
-    /// Takes in a block of 5 ms of either sound, both of the same time; answers when there was something new to see.
+    /// Adds a block of 5 ms of both signals at the same time. Returns a new estimate; nil if more audio is needed.
     func observe(played playedBlock: VectorBuffer, heard heardBlock: VectorBuffer) -> Estimate? {
         playedDecimator.decimate(playedBlock, into: block)
         played.shift(in: block)
@@ -93,7 +92,7 @@ final class DelayEstimator {
         var mean: Float = 0
         for bin in 0..<power.vectorCount { mean += power.vectors[bin].sum() }
         mean /= Float(power.count)
-        // From 150 Hz to 3.4 kHz: below is hum, above nothing is left.
+        // The band is 150 Hz to 3.4 kHz: hum is below, and the decimator removes everything above.
         let width = 8_000 / Float(Self.transformLength)
         let (low, high) = (Int(150 / width), Int(3_400 / width))
         for bin in 0..<power.count {
@@ -111,7 +110,7 @@ final class DelayEstimator {
         }
         let rest = (sum / Float(Self.latest - Self.earliest + 1)).squareRoot()
         guard rest > 0 else { return nil }
-        // The first sound need not be the loudest, but nearly.
+        // The first arrival may be slightly quieter than the peak.
         let first = (max(Self.earliest, place - 80)...place).first { response($0) > 0.4 * peak } ?? place
         return Estimate(
             delay: Self.rate.span(ofTicks: Int64(first)), clearness: peak / rest, gain: heardEnergy / playedEnergy)

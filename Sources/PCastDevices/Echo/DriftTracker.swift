@@ -1,31 +1,32 @@
 import Glibc
 
-/// How much faster the microphone's clock runs than the loudspeakers', told from the sound itself.
+/// Measures the difference between the clocks of the microphone and the audio output from the audio itself.
 ///
-/// While the clocks differ, a path that was learnt a moment ago foretells the echo a little late or early. By how much
-/// is in the phase between its echo and what is heard: it grows with the frequency. A loop of proportional and integral
-/// gain turns the difference into a pace at which the reference is read, until there is none left.
+/// While the clocks differ, an older echo path predicts the echo slightly too early or too late. The phase between the
+/// prediction and the captured audio grows with the frequency and gives the time difference. A proportional-integral
+/// controller changes the rate at which the reference is read until there is none left.
 final class DriftTracker {
-    /// How old the path is with which it compares, in seconds, as a time constant.
+    /// The time constant, in seconds, by which the compared path lags.
     private static let age: Float = 0.3
 
-    /// Over how long phases are averaged, in seconds.
+    /// The time constant, in seconds, of the phase averages.
     private static let memory: Float = 0.15
 
-    /// Of the loop, in 1/s and 1/s²: it settles within about a second.
+    /// The gains of the controller, in 1/s and 1/s². It settles within about a second.
     private static let proportional: Float = 4
     private static let integral: Float = 8
 
-    /// Clocks that differ by more are not clocks.
+    /// The largest plausible clock difference.
     private static let limit: Float = 1e-3
 
-    /// So much weight of phases is none: what noise has by chance.
+    /// The weight of phases that noise alone produces.
     private static let doubt: Float = 2e8
 
-    /// Higher frequencies turn too far between two looks, lower ones tell little.
+    /// The frequency band. Higher frequencies rotate too far between two blocks, and lower ones contain little
+    /// information.
     private static let band = EchoBlock.bin(hertz: 150)..<EchoBlock.bin(hertz: 4_000)
 
-    /// The reference is to be read this much faster than the microphone, relative.
+    /// The relative rate by which the reference must be read faster than the microphone.
     private(set) var pace: Float = 0
 
     private let transform: RealTransform
@@ -34,20 +35,20 @@ final class DriftTracker {
     private let heard = Spectrum(count: EchoBlock.binCount)
     private let coherence = Coherence(memory: exp(-1 / (DriftTracker.memory * EchoBlock.rate)))
     private let samples = VectorBuffer(count: EchoBlock.transformLength)
-    /// The lasting part of it.
+    /// The integral part of the rate.
     private(set) var drift: Float = 0
     private var turn = 0
 
     init(transform: RealTransform) { self.transform = transform }
 
-    /// The path was forgotten, or the reference is read elsewhere; what is known of the clocks stays.
+    /// Restarts after the path was reset or the reference was moved. The clock difference is kept.
     func restart() {
         path.clear()
         coherence.clear()
         pace = drift
     }
 
-    /// Looks at a block that was heard, and at the path that was learnt from it.
+    /// Adds a captured block and the path that was learned from it.
     func observe(_ block: VectorBuffer, learnt: EchoPath, far: FarEnd) {
         path.apply(to: far, into: expected)
         transform.inverse(expected, into: samples.floats)
@@ -57,7 +58,7 @@ final class DriftTracker {
         (samples.floats + start).update(from: block.floats, count: EchoBlock.sampleCount)
         transform.forward(samples.floats, into: heard)
         coherence.observe(heard, expected)
-        // A quarter of the parts with each block, as they are when they have been constrained.
+        // A quarter of the partitions per block, right after they have been constrained.
         turn = (turn + 1) % 4
         let share = min(1, 4 / (Self.age * EchoBlock.rate))
         for part in stride(from: turn, to: EchoBlock.partCount, by: 4) { path.follow(learnt, part: part, share: share) }
@@ -66,8 +67,8 @@ final class DriftTracker {
         pace = max(-Self.limit, min(Self.limit, drift - Self.proportional * late))
     }
 
-    /// In seconds, by which the echo is heard later than expected: the slope of the phase, each frequency weighed by
-    /// how sure its phase is.
+    /// Returns the time, in seconds, by which the echo is later than predicted: the slope of the phase over frequency,
+    /// weighted by its reliability.
     private func lateness() -> Float {
         var (sum, weights) = (Float(0), Self.doubt)
         for bin in Self.band {

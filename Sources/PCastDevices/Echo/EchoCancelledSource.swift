@@ -1,35 +1,41 @@
 import PCastIO
 public import PCastMedia
 
-/// A source of sound without the echo of what this process plays.
+/// An audio source with echo cancellation of the audio that this process plays.
 public final class EchoCancelledSource: AudioSource {
     private let source: any AudioSource
 
-    /// Says when echo is cancelled, and what was found out about it.
+    /// The echo canceller, with its mode and its status.
     public let canceller: EchoCanceller
 
+    /// The number of channels.
     public var channels: Int { source.channels }
 
+    /// Creates a source.
+    ///
     /// - Parameters:
-    ///   - source: a microphone, not yet started.
-    ///   - mode: when echo is cancelled; can be changed while it runs, at the `canceller`.
+    ///   - source: A microphone that was not started.
+    ///   - mode: The echo cancellation mode. The `canceller` can change it later.
     public init(_ source: any AudioSource, mode: AudioEchoCancellationMode) {
         self.source = source
         canceller = EchoCanceller(channels: source.channels, mode: mode)
     }
 
+    /// Starts the microphone. `deliver` receives audio without echo, `ended` the end of the source. Throws
+    /// `DeviceError` if it does not start.
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let canceller = canceller
         try source.start(
             deliver: { frame in
-                // The source has read both clocks a moment ago.
+                // The source has just read both clocks for this frame.
                 let clocks = MonotonicClock.reference()
                 let captured = frame.captureTime.map { clocks.instant(at: $0) } ?? clocks.instant - frame.length
                 deliver(canceller.process(frame, capturedAt: captured))
             }, ended: ended)
     }
 
+    /// Stops the microphone.
     public func stop() { source.stop() }
 }

@@ -2,16 +2,15 @@ public import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// Takes what this process plays out of what its microphone hears, frame by frame, without delaying it.
+/// Removes the audio that this process plays from a microphone's signal, frame by frame and without delay.
 ///
-/// An adaptive filter learns the way from the loudspeakers through the room and subtracts the echo that it foretells;
-/// what it leaves is suppressed frequency by frequency, near speech excepted. How long devices hold sound back (up to
-/// 300 ms) and how their clocks differ (up to 0.1 %) it finds out from the sound itself.
+/// An adaptive filter learns the path from the speakers through the room to the microphone, and subtracts the predicted
+/// echo. The residual echo is suppressed by frequency, except during near-end speech. The delay of the devices (up to
+/// 300 ms) and the difference of their clocks (up to 0.1 %) are measured from the audio.
 ///
-/// Its limits: an echo path is learnt for 120 ms, what a room holds longer is only suppressed; so is what a
-/// loudspeaker distorts. The first half second of sound in a canceller's life passes as it is, until the delay is
-/// found. A path that changes (somebody moves the microphone) is learnt again within a second or two. What other
-/// programs play is not known here, and stays.
+/// Limits: the filter covers 120 ms; longer reverberation and distortion by the speakers are only suppressed. The first
+/// half second of audio passes unchanged until the delay is known. If the path changes (e.g., the microphone moves), it
+/// is learned again within one or two seconds. Audio of other processes is unknown here and is not removed.
 public final class EchoCanceller: Sendable {
     private struct State: ~Copyable {
         let remover: EchoRemover
@@ -19,15 +18,18 @@ public final class EchoCanceller: Sendable {
         var isActive = false
     }
 
-    /// 1 or 2.
+    /// The number of channels, 1 or 2.
     public let channels: Int
 
     private let played: PlayedSound
     private let state: Mutex<State>
 
+    /// Creates an echo canceller.
+    ///
     /// - Parameters:
-    ///   - channels: of the microphone, 1 or 2; two cost twice as much.
-    ///   - played: what is taken out; all that this process plays if not said.
+    ///   - channels: The number of channels of the microphone, 1 or 2. Two channels cost twice as much.
+    ///   - mode: The echo cancellation mode.
+    ///   - played: The reference signal; by default all audio of this process.
     public init(channels: Int, mode: AudioEchoCancellationMode = .automatic, played: PlayedSound = .shared) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
@@ -35,25 +37,26 @@ public final class EchoCanceller: Sendable {
         state = Mutex(State(remover: EchoRemover(channels: channels, played: played), mode: mode))
     }
 
-    /// When it cancels; may be changed at any time, by any thread.
+    /// The echo cancellation mode. It can be changed at any time and from any thread.
     public var mode: AudioEchoCancellationMode {
         get { state.withLock { $0.mode } }
         set { state.withLock { $0.mode = newValue } }
     }
 
-    /// What it has found out.
+    /// The current status.
     public var status: EchoCancellerStatus {
         state.withLock {
             EchoCancellerStatus(isActive: $0.isActive, delay: $0.remover.delay, clockDrift: $0.remover.drift)
         }
     }
 
-    /// A microphone's frame without echo, of the same time and length. While it is off, or automatic and nothing is
-    /// played, it is the very frame that was given; between the two it is faded within a frame.
+    /// Removes the echo from a frame.
     ///
     /// - Parameters:
-    ///   - frame: the next one, a multiple of 5 ms, with as many channels as the canceller.
-    ///   - instant: when its first sample was captured; jitter of less than 5 ms does no harm. Frames may be missing.
+    ///   - frame: The next frame. Its length must be a multiple of 5 ms, and its channels those of the canceller.
+    ///   - instant: The capture time of its first sample. Jitter below 5 ms does not matter, and frames may be missing.
+    /// - Returns: A frame with the same times and length. It is the same frame if the mode is `off`, or `automatic` and
+    ///   nothing is played. Changes between both are crossfaded within a frame.
     public func process(_ frame: AudioFrame, capturedAt instant: Instant) -> AudioFrame {
         precondition(frame.channels == channels && frame.sampleCount.isMultiple(of: EchoBlock.sampleCount))
         return state.withLock { state in
@@ -80,7 +83,7 @@ public final class EchoCanceller: Sendable {
             let passed = (Float(index / frame.channels) + 0.5) / Float(frame.sampleCount)
             let share = fade == .in ? passed : 1 - passed
             let original = Float(frame.samples[index])
-            // Between two numbers of 16 bits.
+            // The result lies between two 16-bit numbers.
             samples[index] = Int16((original + share * (Float(samples[index]) - original)).rounded())
         }
     }

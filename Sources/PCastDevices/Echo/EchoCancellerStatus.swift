@@ -1,16 +1,17 @@
 public import PCastMedia
 
-/// What an echo canceller does, and what it has found out about the way from the loudspeakers to the microphone.
+/// The status of an echo canceller.
 public struct EchoCancellerStatus: Hashable, Sendable {
-    /// Whether it takes echo out at the moment.
+    /// Whether it currently removes echo.
     public var isActive: Bool
 
-    /// How long after its time a sound is first heard; nil until it was found.
+    /// The delay between playing audio and capturing it; nil until it is known.
     public var delay: TimeSpan?
 
-    /// How much faster the microphone's clock runs than the loudspeakers', in parts per million.
+    /// The rate by which the microphone's clock is faster than that of the audio output, in parts per million.
     public var clockDrift: Double
 
+    /// Creates a status.
     public init(isActive: Bool, delay: TimeSpan?, clockDrift: Double) {
         self.isActive = isActive
         self.delay = delay

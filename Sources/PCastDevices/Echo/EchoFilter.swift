@@ -1,39 +1,38 @@
-/// Learns the path from the loudspeakers to one microphone and subtracts the echo that it foretells.
+/// An adaptive filter that learns the echo path of one microphone and subtracts the predicted echo.
 ///
-/// A Kalman filter in the frequency domain whose state is the path, in parts (G. Enzner and P. Vary, "Frequency-domain
-/// adaptive Kalman filter for acoustic echo control in hands-free telephones", Signal Processing 86, 2006; F. Kuech,
-/// E. Mabande and G. Enzner, "State-space architecture of the partitioned-block-based acoustic echo controller",
-/// ICASSP 2014). It knows how uncertain each part of the path is at each frequency and how loud everything else is that
-/// the microphone hears, so that it learns fast when it knows little and stands still while somebody speaks: nothing
-/// has to detect double talk.
+/// It is a partitioned frequency-domain Kalman filter whose state is the path (G. Enzner and P. Vary, "Frequency-domain
+/// adaptive Kalman filter for acoustic echo control in hands-free telephones", Signal Processing 86, 2006; F. Kuech, E.
+/// Mabande and G. Enzner, "State-space architecture of the partitioned-block-based acoustic echo controller", ICASSP
+/// 2014). It tracks the uncertainty of each partition by frequency, and the power of all other captured audio. So it
+/// adapts fast while the uncertainty is high, and stops during near-end speech without a double-talk detector.
 final class EchoFilter {
-    /// How much of what was presumed of a part's power counts as its own in growing uncertain.
+    /// The weight of a partition's presumed power in the growth of its uncertainty.
     private static let presumedUnrest: Float = 0.3
 
-    /// How the presumed power of the path falls from part to part, and from which on.
+    /// The decay of the presumed power per partition, and the partition at which it starts.
     private static let presumedDecay: Float = 0.7
     private static let presumedFlat = 3
 
-    /// How much of the power of everything else is kept from block to block.
+    /// The weight of the previous average of the power of other audio.
     private static let memory: Float = 0.7
 
-    /// Of everything else, what is always there: the rounding to whole numbers.
+    /// The noise power that is always present: rounding to whole numbers.
     private static let rounding: Float = 1e3
 
-    /// Parts are brought back to a block's length in turn, this many turns for all.
+    /// The number of groups in which the partitions are constrained to a block's length, one group per block.
     private static let turns = 4
 
     let path = EchoPath()
 
-    /// By how much of its own power a part grows uncertain with each block: the more, the faster a changed path is
-    /// learnt, and the less near speech is stood.
+    /// The relative growth of a partition's uncertainty per block. Larger values learn a changed path faster and
+    /// tolerate less near-end speech.
     var unrest: Float = 1e-4
 
-    /// What was left of the last block, and the echo that was taken out of it.
+    /// The residual of the last block, and the echo that was subtracted.
     let residual = VectorBuffer(count: EchoBlock.sampleCount)
     let echo = VectorBuffer(count: EchoBlock.sampleCount)
 
-    /// The power that is presumed of the echo in the residual, as of a block's samples with nothing around them.
+    /// The presumed power of the echo in the residual, for the samples of one block.
     let uncertainty = VectorBuffer(count: EchoBlock.binCount)
 
     private let transform: RealTransform
@@ -51,7 +50,7 @@ final class EchoFilter {
         reset(gain: 1)
     }
 
-    /// Forgets the path, of which only the power is presumed.
+    /// Resets the path, with the presumed power of the echo.
     func reset(gain: Float) {
         path.clear()
         other.fill(0)
@@ -63,7 +62,7 @@ final class EchoFilter {
         }
     }
 
-    /// Takes the echo out of a block that the microphone heard.
+    /// Subtracts the echo from a captured block.
     func cancel(_ heard: VectorBuffer, far: FarEnd) {
         path.apply(to: far, into: spectrum)
         transform.inverse(spectrum, into: samples.floats)
@@ -78,7 +77,7 @@ final class EchoFilter {
         constrain()
     }
 
-    /// How loud the echo may be in the residual, and how loud everything else is.
+    /// Estimates the power of the residual echo and of all other audio.
     private func weigh(_ far: FarEnd) {
         uncertainty.fill(0)
         let doubt = uncertainty.vectors
@@ -117,7 +116,7 @@ final class EchoFilter {
         }
     }
 
-    /// What a transform's circle brought into the parts beyond a block's length is taken out again.
+    /// Removes the wrap-around of the circular convolution from the partitions beyond a block's length.
     private func constrain() {
         turn = (turn + 1) % Self.turns
         for part in stride(from: turn, to: EchoBlock.partCount, by: Self.turns) {

@@ -1,36 +1,36 @@
-/// One channel of a microphone: learns its echo path, takes the echo out, and suppresses the rest.
+/// One channel of a microphone: it learns the echo path, subtracts the echo, and suppresses the residual.
 final class EchoMicrophone {
-    /// What is kept from block to block of the energies that tell a filter that has gone wrong, and of those that tell
-    /// one that helps.
+    /// The weights of the previous averages of the energies that detect a diverged and a useful filter.
     private static let shortMemory: Float = 0.8
     private static let longMemory: Float = 0.99
 
-    /// A filter that makes the sound louder by this has learnt a path that is no longer there. What it leaves in a
-    /// pause, compared to the sound before it, is nothing to worry about.
+    /// The amplification that indicates that the filter has diverged, because the path no longer exists. A residual in
+    /// a pause is negligible compared to the audio before it.
     private static let wrong: Float = 2.5
     private static let negligible: Float = 0.01
 
-    /// A filter that leaves less than this helps.
+    /// The fraction of the power below which the residual indicates a useful filter.
     private static let helpful: Float = 0.25
 
-    /// By how much fainter than presumed an echo may come back, and by how much louder it is worth beginning anew.
+    /// The factor by which an echo may be weaker than presumed after a restart, and the factor by which it must be
+    /// louder to justify one.
     private static let faintest: Float = 0.01
     private static let louder: Float = 4
 
-    /// How unsure of itself a filter is made: always, for the second in which it begins, and by the share of what it
-    /// leaves that its own echo explains, above what chance explains.
+    /// The growth of the filter's uncertainty: always; in the first second after a restart; and by the fraction of the
+    /// residual that the predicted echo explains beyond chance.
     private static let calm: Float = 1e-4
     private static let eagerness: Float = 1e-3
     private static let eagernessKept: Float = 0.995
     private static let correction: Float = 3e-3
     private static let chance: Float = 0.15
 
-    /// What is heard goes in here, and what is left of it comes out.
+    /// The captured block, which is cleaned in place.
     let block = VectorBuffer(count: EchoBlock.sampleCount)
 
     let filter: EchoFilter
 
-    /// What was heard before the block.
+    /// The captured audio before the block.
     let history = BlockHistory()
 
     private let suppressor: ResidualSuppressor
@@ -38,7 +38,7 @@ final class EchoMicrophone {
     private var left: (short: Float, long: Float) = (0, 0)
     private var played: Float = 0
 
-    /// The power of the path, as it was found and as the filter was told.
+    /// The power of the path as measured, and as presumed by the filter.
     private var gain: Float = 0
     private var presumedGain: Float = 0
     private var eagerness: Float = 0
@@ -48,30 +48,30 @@ final class EchoMicrophone {
         suppressor = ResidualSuppressor(transform: transform)
     }
 
-    /// Whether the filter has been taking out the most of what was heard in the last half second.
+    /// Whether the filter removed most of the captured audio in the last half second.
     var isHelping: Bool { left.long < Self.helpful * heard.long }
 
-    /// The echo comes by another path, of which only the power is known; the power that is heard now may be less, as
-    /// when the microphone was muted.
+    /// Restarts with a new path, of which only the power is known. The captured power may be too low, e.g., if the
+    /// microphone was muted.
     func restart(gain: Float) {
         self.gain = max(self.gain, gain)
         begin(gain: self.gain)
     }
 
-    /// The echo may be as loud as this. A filter that was told of a fainter one when the microphone was muted would
-    /// take for ever to learn it.
+    /// Reports the possible power of the echo. A filter that was restarted with a lower power while the microphone was
+    /// muted would adapt too slowly.
     func expect(gain: Float) {
         guard gain > Self.louder * presumedGain, self.gain > Self.louder * presumedGain, !isHelping else { return }
         begin(gain: min(gain, self.gain))
     }
 
-    /// After a pause.
+    /// Resumes after a pause.
     func resume() {
         suppressor.resume()
         history.removeAll()
     }
 
-    /// Cleans the block in its place. Answers false when the filter had gone wrong, and begins anew.
+    /// Cleans the block in place. Returns false if the filter had diverged and was restarted.
     func clean(_ reference: PlayedReference) -> Bool {
         eagerness *= Self.eagernessKept
         filter.unrest = Self.calm + eagerness + Self.correction * max(0, suppressor.misfit - Self.chance)

@@ -1,11 +1,10 @@
-/// A path that sound takes from the loudspeakers to a microphone: its response, in parts of a block's length, each as
-/// its spectrum.
+/// An echo path from the speakers to a microphone: its impulse response in partitions of a block's length, as spectra.
 final class EchoPath {
     let parts: [Spectrum]
 
     init() { parts = (0..<EchoBlock.partCount).map { _ in Spectrum(count: EchoBlock.binCount) } }
 
-    /// What is heard at the path's end, as a spectrum of which the last block of samples is meant.
+    /// Computes the spectrum of the predicted echo. Its last block of samples is valid.
     func apply(to far: FarEnd, into target: Spectrum) {
         target.clear()
         for (index, part) in parts.enumerated() {
@@ -19,7 +18,7 @@ final class EchoPath {
         }
     }
 
-    /// Follows another path, a share of the way.
+    /// Moves a partition towards that of another path by a fraction.
     func follow(_ other: EchoPath, part index: Int, share: Float) {
         let (mine, its) = (parts[index], other.parts[index])
         for bin in 0..<EchoBlock.vectorCount {

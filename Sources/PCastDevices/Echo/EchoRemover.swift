@@ -1,13 +1,13 @@
 import PCastIO
 import PCastMedia
 
-/// Takes what was played out of what a microphone hears: finds the delay, follows the clocks, and runs the filters of
-/// all channels. A frame at a time, by one thread at a time; allocates nothing.
+/// Removes the reference signal from captured audio: it estimates the delay, tracks the clocks, and runs the filters of
+/// all channels. Only one thread may use it at a time. It does not allocate.
 final class EchoRemover {
-    /// By how much the microphone's time may jitter, in samples.
+    /// The largest jitter of capture times, in samples.
     private static let jitter: Int64 = 240
 
-    /// An echo that is louder than this is not expected, in power.
+    /// The range of the expected power of an echo.
     private static let mostGain: Float = 10
     private static let leastGain: Float = 1e-5
 
@@ -21,7 +21,7 @@ final class EchoRemover {
 
     private let recalled = VectorBuffer(count: EchoBlock.sampleCount)
 
-    /// What was played, by the microphone's time, for the estimator; and where the next block of it is.
+    /// The reference at capture time for the estimator, and the position of its next block.
     private let undelayed = VectorBuffer(count: EchoBlock.sampleCount)
     private var undelayedPlace: Int64 = 0
     private var samples = [Int16](repeating: 0, count: EchoBlock.sampleCount)
@@ -35,17 +35,14 @@ final class EchoRemover {
         microphones = (0..<channels).map { _ in EchoMicrophone(transform: transform) }
     }
 
-    /// How long after it was played the echo is heard; nil until it is known.
+    /// The delay of the echo; nil until it is known.
     var delay: TimeSpan? { reference.lag.map { TimeSpan(seconds: $0 / 48_000) + DelayChoice.lead } }
 
-    /// By how much the microphone's clock runs faster than the loudspeakers', in parts per million.
+    /// The rate by which the microphone's clock is faster than that of the audio output, in parts per million.
     var drift: Double { Double(tracker.drift) * 1e6 }
 
-    /// Cleans samples of a microphone in their place, channels interleaved.
-    ///
-    /// - Parameters:
-    ///   - instant: when the first was captured.
-    ///   - isResumed: whether there was a pause before.
+    /// Cleans interleaved samples in place. `instant` is the capture time of the first one. `isResumed` tells whether
+    /// there was a pause before.
     func clean(_ samples: inout [Int16], capturedAt instant: Instant, isResumed: Bool) {
         let start = Double(instant.nanoseconds) * Double(AudioFrame.sampleRate) / 1e9
         if isResumed {
@@ -75,7 +72,7 @@ final class EchoRemover {
         for microphone in microphones { microphone.history.append(microphone.block) }
         guard reference.lag != nil else { return }
         reference.advance(pace: Double(tracker.pace))
-        // Before the block is cleaned in its place.
+        // This must precede the cleaning of the block in place.
         tracker.observe(microphones[0].block, learnt: microphones[0].filter.path, far: reference.far)
         for (channel, microphone) in microphones.enumerated() {
             if !microphone.clean(reference), channel == 0 { tracker.restart() }
@@ -86,7 +83,7 @@ final class EchoRemover {
         }
     }
 
-    /// Looks for the delay, and begins anew when it is another.
+    /// Estimates the delay and restarts if it has changed.
     private func align(at time: Double) {
         if abs(undelayedPlace - Int64(time)) > Self.jitter { undelayedPlace = Int64(time) }
         samples.withUnsafeMutableBufferPointer { sound.read(from: undelayedPlace, into: $0) }
@@ -102,8 +99,8 @@ final class EchoRemover {
         learn(lag: lag.seconds * Double(AudioFrame.sampleRate), until: time)
     }
 
-    /// Aligns the reference, and learns from what was heard lately: the delay is found after half a second of sound,
-    /// and from then on nothing should be left to learn.
+    /// Aligns the reference and learns from the recent audio. The delay is known after half a second of audio, and the
+    /// filter must then already have adapted.
     private func learn(lag: Double, until time: Double) {
         let count = microphones[0].history.count
         let pace = Double(tracker.pace)

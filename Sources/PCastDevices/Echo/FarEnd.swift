@@ -1,12 +1,11 @@
-/// What the loudspeakers played lately, as the spectra that an echo's path is applied to: one for each block of the
-/// past that the path reaches back to.
+/// The recent reference signal, as one spectrum per block that the path covers.
 final class FarEnd {
     private let transform: RealTransform
     private let history = VectorBuffer(count: EchoBlock.transformLength)
     private let spectra: [Spectrum]
     private let powers: [VectorBuffer]
 
-    /// Where the newest block's spectrum is.
+    /// The index of the newest block's spectrum.
     private var newest = 0
 
     init(transform: RealTransform) {
@@ -15,7 +14,7 @@ final class FarEnd {
         powers = (0..<EchoBlock.partCount).map { _ in VectorBuffer(count: EchoBlock.binCount) }
     }
 
-    /// Takes in the next block.
+    /// Adds the next block.
     func append(_ block: VectorBuffer) {
         history.shift(in: block)
         newest = (newest + 1) % EchoBlock.partCount
@@ -27,7 +26,7 @@ final class FarEnd {
         }
     }
 
-    /// The spectrum, and its power, of the transform that ended so many blocks ago.
+    /// Returns the spectrum of the transform that ended a number of blocks ago, and its power.
     func spectrum(before blocks: Int) -> (Spectrum, VectorBuffer) {
         let slot = (newest + EchoBlock.partCount - blocks) % EchoBlock.partCount
         return (spectra[slot], powers[slot])

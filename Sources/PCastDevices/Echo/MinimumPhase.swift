@@ -1,9 +1,8 @@
 import Glibc
 
-/// Applies gains over frequency to sound without delaying it: as the filter of minimum phase that has these gains,
-/// faded from block to block.
+/// Applies gains by frequency without delay: with the minimum-phase filter of these gains, crossfaded between blocks.
 final class MinimumPhase {
-    /// Samples of the filter's response; beyond these it is cut off.
+    /// The length of the filter's impulse response, which is truncated to it.
     private static let length = EchoBlock.transformLength - EchoBlock.sampleCount
 
     private let transform: RealTransform
@@ -20,13 +19,13 @@ final class MinimumPhase {
         reset()
     }
 
-    /// Back to leaving everything as it is.
+    /// Resets the filter to unity gain.
     func reset() {
         filter.clear()
         filter.realFloats.update(repeating: 1, count: EchoBlock.binCount)
     }
 
-    /// Filters a block in its place, by the end of which the gains are in force.
+    /// Filters a block in place. The gains are fully effective at its end.
     func apply(_ gains: VectorBuffer, to block: VectorBuffer) {
         history.shift(in: block)
         transform.forward(history.floats, into: sound)
@@ -51,7 +50,7 @@ final class MinimumPhase {
         transform.inverse(product, into: target.floats)
     }
 
-    /// The filter of minimum phase by its cepstrum: that of the gains' logarithms, folded onto positive times
+    /// Computes the minimum-phase filter from the cepstrum of the gains: their logarithms, folded onto positive times
     /// (A. V. Oppenheim and R. W. Schafer, "Discrete-Time Signal Processing", section on the complex cepstrum).
     private func design(_ gains: VectorBuffer) {
         next.clear()

@@ -2,28 +2,28 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// What was played, read on the microphone's time: as much later as sound takes to be heard, and at the pace of the
-/// microphone's clock. Times and places are in ticks of 48 kHz of the monotonic clock, and fractions of them.
+/// The reference signal, delayed by the echo's delay and resampled to the microphone's clock. Times and positions are
+/// in ticks of 48 kHz of the monotonic clock, with fractions.
 final class PlayedReference {
-    /// Jumps of the microphone's time that are no jitter: samples were lost, or the device began anew.
+    /// The change of capture time that is not jitter: samples were lost, or the device was restarted.
     private static let tolerance = 240.0
 
     /// The blocks that were read.
     let far: FarEnd
 
-    /// The newest of them.
+    /// The newest block.
     let block = VectorBuffer(count: EchoBlock.sampleCount)
 
-    /// How much later than it was played the reference is read; nil until it is aligned.
+    /// The delay of the reference; nil until it is aligned.
     private(set) var lag: Double?
 
     private let sound: PlayedSound
     private var line = FractionalResampler(channels: 1, step: 1)
 
-    /// The place that is the line's beginning.
+    /// The position of the first sample in `line`.
     private var origin: Int64 = 0
 
-    /// The place that is read next.
+    /// The position of the next sample to read.
     private var place = 0.0
     private var samples = [Int16](repeating: 0, count: 512)
     private var floats = [Float](repeating: 0, count: 512)
@@ -33,7 +33,7 @@ final class PlayedReference {
         far = FarEnd(transform: transform)
     }
 
-    /// Reads from now on so much later than it was played. What an echo's path reaches back to is read again.
+    /// Sets the delay and reads the audio that the echo path covers again.
     func align(lag: Double, at time: Double, pace: Double) {
         self.lag = lag
         let blocks = EchoBlock.partCount + 2
@@ -43,12 +43,12 @@ final class PlayedReference {
         for _ in 0..<blocks { advance(pace: pace) }
     }
 
-    /// The microphone's next block is of `time`. Answers true when that was no continuation, so that the reference had
-    /// to be aligned anew: after a pause, or when the device lost samples.
+    /// Prepares the next captured block at `time`. Returns true if it was not contiguous, after a pause or lost
+    /// samples, so that the reference was realigned.
     func resume(at time: Double, pace: Double) -> Bool {
         guard let lag else { return false }
         if abs(time - lag - place) < Self.tolerance {
-            // The clocks need not agree on how many samples there are in a second.
+            // The clocks may differ in their number of samples per second.
             self.lag = time - place
             return false
         }

@@ -1,7 +1,7 @@
 extension RealTransform {
     typealias Parts = (UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>)
 
-    /// Transforms `half` complex values, using both places, and answers in which of them the result is.
+    /// Transforms `half` complex values with both buffers. Returns the buffer that contains the result.
     func transform(_ source: Parts, _ other: Parts) -> Parts {
         var (from, to) = (source, other)
         var (count, stride) = (half, 1)
@@ -28,7 +28,7 @@ extension RealTransform {
         return from
     }
 
-    /// The step of stride one, whose vectors run over butterflies.
+    /// Computes the step of stride one, whose vectors cover butterflies.
     private func firstStep(_ from: Parts, _ to: Parts) {
         let quarter = half / 4
         for index in 0..<quarter {
@@ -64,7 +64,7 @@ extension RealTransform {
         to.1[place] = real * s + imaginary * c
     }
 
-    /// A step whose vectors run over values that are turned alike.
+    /// Computes a step whose vectors cover values with the same rotation.
     @inline(__always)
     private func step<Vector: SIMD>(
         _: Vector.Type, _ from: Parts, _ to: Parts, count: Int, stride: Int

@@ -1,22 +1,23 @@
 import Glibc
 
-/// The Fourier transform of real samples, for lengths that are powers of two: Stockham's form, in steps of four, which
-/// needs no sorting and works on vectors.
+/// The Fourier transform of real samples for lengths that are powers of two: Stockham's algorithm in radix 4, which
+/// needs no bit reversal and uses vectors.
 ///
-/// Half the sampling rate is left out: `length / 2` frequencies, and an inverse that knows nothing of that one.
+/// The bin at half the sample rate is omitted: there are `length / 2` bins, and the inverse assumes that this bin is
+/// zero.
 final class RealTransform {
     let length: Int
 
-    /// Complex values of the transform that does the work: even samples real, odd ones imaginary.
+    /// The number of complex values of the inner transform: even samples are real parts, odd ones imaginary parts.
     let half: Int
     private let first: Spectrum
     private let second: Spectrum
-    /// exp(-2 pi i k / half), all k.
+    /// The values exp(-2πik / half) for all k.
     let turns: Spectrum
-    /// exp(-2 pi i k / length), k below half.
+    /// The values exp(-2πik / length) for k below half.
     private let halfTurns: Spectrum
 
-    /// - Parameter length: samples, a power of two of 64 or more.
+    /// Creates a transform of a length that is a power of two, at least 64.
     init(length: Int) {
         precondition(length >= 64 && length.nonzeroBitCount == 1)
         self.length = length
@@ -34,7 +35,7 @@ final class RealTransform {
         }
     }
 
-    /// The spectrum of `length` samples.
+    /// Computes the spectrum of `length` samples.
     func forward(_ samples: UnsafePointer<Float>, into spectrum: Spectrum) {
         forward(samples, real: spectrum.realFloats, imaginary: spectrum.imaginaryFloats)
     }
@@ -62,7 +63,7 @@ final class RealTransform {
         }
     }
 
-    /// The samples of a spectrum; the inverse of `forward`, but for half the sampling rate.
+    /// Computes the samples of a spectrum, the inverse of `forward` without the bin at half the sample rate.
     func inverse(_ spectrum: Spectrum, into samples: UnsafeMutablePointer<Float>) {
         inverse(real: spectrum.realFloats, imaginary: spectrum.imaginaryFloats, into: samples)
     }
@@ -80,14 +81,14 @@ final class RealTransform {
             let (differenceReal, differenceImaginary) = (
                 real[index] - real[mirror], imaginary[index] + imaginary[mirror]
             )
-            // Turned back, so conjugated.
+            // The rotation is inverse, so its factor is conjugated.
             let (c, s) = (turnReal[index], -turnImaginary[index])
             let oddReal = differenceReal * c - differenceImaginary * s
             let oddImaginary = differenceReal * s + differenceImaginary * c
             inReal[index] = 0.5 * (evenReal - oddImaginary)
             inImaginary[index] = 0.5 * (evenImaginary + oddReal)
         }
-        // With the parts exchanged on the way in and out, forward is inverse.
+        // With real and imaginary parts exchanged at input and output, the forward transform is the inverse.
         let (outImaginary, outReal) = transform(
             (inImaginary, inReal), (second.imaginaryFloats, second.realFloats))
         let scale = 1 / Float(half)

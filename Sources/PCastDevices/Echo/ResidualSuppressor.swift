@@ -1,34 +1,32 @@
 import Glibc
 
-/// Takes away what an adaptive filter leaves of the echo in one microphone's sound: frequencies in which hardly
-/// anything but echo can be left are made quiet, down to the noise of the room and no further.
+/// Suppresses the residual echo in one microphone's audio: frequencies that contain little but echo are attenuated down
+/// to the noise of the room.
 ///
-/// What is left is presumed from the filter's own uncertainty and from a share of the echo that it took out: a small
-/// one (loudspeakers bend sound, and rooms are longer than the filter) while somebody speaks here too, all of it while
-/// what is heard coheres with the expected echo, which near speech does not.
+/// The residual echo is estimated from the filter's uncertainty and from a fraction of the subtracted echo. That
+/// fraction is small (distortion by speakers, long reverberation) during near-end speech. It is large while the
+/// captured audio is coherent with the predicted echo, which near-end speech is not.
 final class ResidualSuppressor {
-    /// How much more than presumed is taken away.
+    /// The factor by which the estimate is exceeded.
     private static let caution: Float = 2
 
-    /// Share of the echo that a filter leaves for reasons that it does not know, in power; and how many times that
-    /// while nothing else is heard.
+    /// The fraction of the echo's power that remains for unknown reasons, and its factor while there is only echo.
     private static let leak: Float = 3e-3
     private static let leakAlone: Float = 400
 
-    /// Shares of what is heard that cohere with the echo: below the first somebody speaks here, above the second
-    /// nobody.
+    /// The coherence below which there is near-end speech, and above which there is only echo.
     private static let aloneFrom: Float = 0.8
     private static let aloneTo: Float = 0.98
 
-    /// No frequency is made quieter than this.
+    /// The smallest gain.
     private static let least: Float = 0.01
 
-    /// What is kept from block to block of powers, and of gains that rise and fall.
+    /// The weights of the previous averages of powers, and of rising and falling gains.
     private static let memory: Float = 0.5
     private static let rise: Float = 0.3
     private static let fall: Float = 0.5
 
-    /// The noise of the room is the least power of a while, which grows by this from block to block: 3 dB in 2.3 s.
+    /// The noise of the room is the minimum of the power, which grows by this factor per block: 3 dB in 2.3 s.
     private static let noiseGrowth: Float = 1.0015
 
     private let transform: RealTransform
@@ -47,7 +45,7 @@ final class ResidualSuppressor {
     private let doubt = VectorBuffer(count: EchoBlock.binCount)
     private let heardSpectrum = Spectrum(count: EchoBlock.binCount)
 
-    /// Of what is heard and the expected echo, over 50 ms; and of what is left and that, over 160 ms.
+    /// The coherence of the captured audio with the predicted echo over 50 ms, and of the residual with it over 160 ms.
     private let heardCoherence = Coherence(memory: 0.9)
     private let leftCoherence = Coherence(memory: 0.97)
     private let noise = VectorBuffer(count: EchoBlock.binCount)
@@ -58,7 +56,7 @@ final class ResidualSuppressor {
     init(transform: RealTransform) {
         self.transform = transform
         shaper = MinimumPhase(transform: transform)
-        // Rises slowly and falls fast, so that the newest sound counts.
+        // The window rises slowly and falls fast, so that the newest audio has more weight.
         let fall = 112
         let rise = EchoBlock.transformLength - fall
         for index in 0..<EchoBlock.transformLength {
@@ -71,7 +69,7 @@ final class ResidualSuppressor {
         resume()
     }
 
-    /// After a pause: what was heard before it is forgotten, but for the noise of the room.
+    /// Resumes after a pause. Everything but the noise of the room is reset.
     func resume() {
         for buffer in [residual, echo, residualPower, echoPower, doubt] { buffer.fill(0) }
         heardCoherence.clear()
@@ -80,12 +78,8 @@ final class ResidualSuppressor {
         shaper.reset()
     }
 
-    /// Suppresses in a block what the filter left of the echo.
-    ///
-    /// - Parameters:
-    ///   - block: what the filter left.
-    ///   - echo: what it took out.
-    ///   - uncertainty: the power of the echo in the block, as the filter presumes it.
+    /// Suppresses the residual echo in a block. `taken` is the echo that the filter subtracted, and `uncertainty` the
+    /// power of the residual echo that it estimates.
     func suppress(_ block: VectorBuffer, echo taken: VectorBuffer, uncertainty: VectorBuffer) {
         residual.shift(in: block)
         echo.shift(in: taken)
@@ -122,12 +116,12 @@ final class ResidualSuppressor {
         leftCoherence.observe(residualSpectrum, echoSpectrum)
     }
 
-    /// The share of what the filter leaves that its own echo explains: near speech has little in common with that, a
-    /// path that is no longer right much.
+    /// The fraction of the residual that the predicted echo explains. It is small for near-end speech and large for an
+    /// outdated path.
     var misfit: Float { leftCoherence.share }
 
-    /// From 0, somebody speaks here, to 1, nothing but echo is heard: by the share of the sound that coheres with the
-    /// expected echo.
+    /// Returns the probability that there is only echo: 0 with near-end speech, 1 without, by the coherence with the
+    /// predicted echo.
     private func alone() -> Float {
         max(0, min(1, (heardCoherence.share - Self.aloneFrom) / (Self.aloneTo - Self.aloneFrom)))
     }
@@ -155,7 +149,7 @@ final class ResidualSuppressor {
         }
     }
 
-    /// The mean of each frequency and its neighbours.
+    /// Averages each frequency with its neighbours.
     private static func blur(
         _ source: UnsafePointer<Float>, into target: UnsafeMutablePointer<Float>, reach: Int
     ) {

@@ -1,11 +1,11 @@
-/// A spectrum, real and imaginary parts apart.
+/// A spectrum with separate real and imaginary parts.
 final class Spectrum {
     private let buffer: VectorBuffer
 
-    /// Frequencies.
+    /// The number of frequency bins.
     let count: Int
 
-    /// All zero. `count` is a multiple of eight.
+    /// Creates a spectrum of zeros. `count` must be a multiple of eight.
     init(count: Int) {
         self.count = count
         buffer = VectorBuffer(count: 2 * count)

@@ -1,9 +1,10 @@
-/// Floats at a fixed place, in vectors of eight: the working memory of what runs for every block of sound.
+/// A buffer of floats at a fixed address, accessible as vectors of eight. Audio processing uses it as preallocated
+/// memory.
 final class VectorBuffer {
     let vectors: UnsafeMutablePointer<SIMD8<Float>>
     let vectorCount: Int
 
-    /// All zero. `count` is a multiple of eight.
+    /// Creates a buffer of zeros. `count` must be a multiple of eight.
     init(count: Int) {
         precondition(count > 0 && count.isMultiple(of: 8))
         vectorCount = count / 8
@@ -15,7 +16,7 @@ final class VectorBuffer {
 
     var count: Int { vectorCount * 8 }
 
-    /// The same floats one by one; they live as long as the buffer.
+    /// The buffer as single floats, valid as long as the buffer.
     var floats: UnsafeMutablePointer<Float> {
         UnsafeMutableRawPointer(vectors).assumingMemoryBound(to: Float.self)
     }
@@ -29,13 +30,13 @@ final class VectorBuffer {
         return sum.sum()
     }
 
-    /// Copies all of another over what stands at a place, a multiple of eight.
+    /// Copies another buffer to an offset that is a multiple of eight.
     func replace(at start: Int, with other: VectorBuffer) {
         precondition(start.isMultiple(of: 8) && start + other.count <= count)
         (vectors + start / 8).update(from: other.vectors, count: other.vectorCount)
     }
 
-    /// Moves everything to the front by as much as `samples` are, and appends these.
+    /// Moves the content to the front by the length of `samples`, and appends these.
     func shift(in samples: VectorBuffer) {
         let kept = vectorCount - samples.vectorCount
         vectors.update(from: vectors + samples.vectorCount, count: kept)

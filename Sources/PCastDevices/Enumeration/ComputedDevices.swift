@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// The sources that computation makes, which are on every machine: the test signal, and nothing.
+/// The computed sources, which every machine has: the test signal, and black frames or silence.
 enum ComputedDevices {
     static let synthetic = "synthetic"
     static let null = "null"
@@ -23,7 +23,7 @@ enum ComputedDevices {
                 : .audio(AudioCapabilities(sampleRates: [AudioFrame.sampleRate], channels: 1...2)))
     }
 
-    /// Any even size that the time strip can be read in, up to 8K, at any whole rate that a person can watch.
+    /// Any even size that can contain the time strip, up to 8K, and any rate from 1 to 240.
     private static let format = CaptureFormat(
         encoding: .computed,
         sizes: .stepwise(

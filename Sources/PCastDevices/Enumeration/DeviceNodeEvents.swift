@@ -1,12 +1,12 @@
 import CV4L2
 import Glibc
 
-/// The changes of nodes that inotify tells: `/dev/video*`, and what is in `/dev/snd`, which comes with the first sound
-/// card and goes with the last.
+/// The inotify events of device nodes: `/dev/video*` and the content of `/dev/snd`, which exists while there is a sound
+/// card.
 ///
-/// Unchecked: used by one thread.
+/// It is `@unchecked Sendable` because only one thread uses it.
 final class DeviceNodeEvents: @unchecked Sendable {
-    /// Permissions too: a node that may be opened only now is as good as new.
+    /// The events of interest. They include permissions, because a node may become accessible only later.
     private static let mask = UInt32(IN_CREATE | IN_DELETE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM)
 
     let descriptor: Int32
@@ -27,7 +27,7 @@ final class DeviceNodeEvents: @unchecked Sendable {
 
     private func watchSound() { sound = inotify_add_watch(descriptor, folder + "/snd", Self.mask | UInt32(IN_ONLYDIR)) }
 
-    /// Takes what is there; answers whether something of devices is among it.
+    /// Reads all pending events. Returns whether any concerns devices.
     func take() -> Bool {
         var isOfDevice = false
         withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
@@ -49,7 +49,7 @@ final class DeviceNodeEvents: @unchecked Sendable {
     }
 
     private func isOfDevices(_ event: inotify_event, _ name: String) -> Bool {
-        // Events were lost, and nobody knows which.
+        // Events were lost, so devices may have changed.
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
         if event.wd == main {
             if name == "snd", event.mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0 { watchSound() }

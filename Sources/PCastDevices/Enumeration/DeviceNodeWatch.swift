@@ -3,22 +3,26 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// Tells that nodes of cameras or sound cards came or went, by inotify: it needs no udev, so it works in containers too.
+/// Reports when nodes of cameras or sound cards appear or disappear. It uses inotify and not udev, so that it works in
+/// containers.
 ///
-/// What changed is for the listener to find out, who asks for the devices anew. It is told once things have come to rest:
-/// a node appears before udev has set its permissions and the last of a device's several nodes after the first.
+/// It does not report the devices: the callback enumerates them. It is called after a quiet period, because a node
+/// appears before udev has set its permissions, and a device's nodes appear one after the other.
 public final class DeviceNodeWatch: Sendable {
-    /// Without a further event for this long, things have come to rest.
+    /// The time without events after which the callback is called.
     private static let rest = TimeSpan.milliseconds(150)
-    /// But nobody waits longer than this.
+    /// The longest time from the first event to the callback.
     private static let longest = TimeSpan.seconds(1)
 
     private let wake: WakeDescriptor
     private let thread: WorkerThread
 
+    /// Starts to watch.
+    ///
     /// - Parameters:
-    ///   - folder: where the nodes are.
-    ///   - changed: is called on the watch's own thread, and once at the beginning is not.
+    ///   - folder: The folder of the nodes.
+    ///   - changed: A callback for changes, on the watch's own thread. It is not called at the start.
+    /// - Throws: `DeviceError.faulty` if inotify is unavailable, or `.noThread`.
     public init(folder: String = "/dev", changed: @escaping @Sendable () -> Void) throws(DeviceError) {
         do {
             let wake = try WakeDescriptor()
@@ -34,7 +38,8 @@ public final class DeviceNodeWatch: Sendable {
 
     deinit { stop() }
 
-    /// A value each time that devices may have come or gone. Ends when nobody waits for it any more.
+    /// Returns a stream with a value each time that devices may have changed. It ends when its reader cancels it.
+    /// Throws `DeviceError`.
     public static func changes() throws(DeviceError) -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let watch = try DeviceNodeWatch { continuation.yield() }
@@ -42,14 +47,14 @@ public final class DeviceNodeWatch: Sendable {
         return stream
     }
 
-    /// Ends it, and waits until the last call has returned, unless called by it.
+    /// Stops the watch and waits until a running callback has returned, except when the callback calls it.
     public func stop() {
         wake.signal()
         thread.join()
     }
 
     private static func run(_ events: DeviceNodeEvents, _ wake: WakeDescriptor, _ changed: () -> Void) {
-        /// When the first and the last event came that nobody was told of yet.
+        /// The times of the first and the last event that were not reported.
         var pending: (first: Instant, last: Instant)?
         while true {
             let due = pending.map { min($0.last + rest, $0.first + longest) }

@@ -1,32 +1,37 @@
 public import PCastMedia
 
-/// A source that this machine offers (Phenix: `PhenixSourceDeviceInfo`).
+/// The description of a source device (Phenix: `PhenixSourceDeviceInfo`).
 public struct SourceDeviceInfo: Hashable, Sendable {
-    /// What kind of source it is (Phenix: `PhenixSourceDeviceType`).
+    /// The type of a source device (Phenix: `PhenixSourceDeviceType`).
     public enum DeviceType: String, Hashable, Sendable, CaseIterable {
-        /// Black pictures or silence.
+        /// Black frames or silence.
         case null
-        /// Hardware: a camera, a microphone.
+        /// Hardware: a camera or a microphone.
         case physical
-        /// What the system itself shows or plays: a screen.
+        /// The output of the system, such as a screen.
         case systemOutput = "system-output"
-        /// Made by computation: the test picture and the clapper.
+        /// Computed: the test pattern and the clapper.
         case synthetic
         /// A file or an address.
         case uri
     }
 
-    /// What `SourceSpecification` and `SourceDevices` know it by; hardware keeps its own across restarts and ports of
-    /// the kernel's numbering.
+    /// The identifier for `SourceSpecification` and `SourceDevices`. Hardware keeps it across restarts and kernel
+    /// renumbering.
     public var id: String
 
-    /// For people.
+    /// The name for display.
     public var name: String
+    /// The media type.
     public var mediaType: MediaType
+    /// The type of the device.
     public var deviceType: DeviceType
+    /// The direction that a camera faces.
     public var facingMode: FacingMode
+    /// The location on a phone or tablet.
     public var location: DeviceLocation
 
+    /// Creates a description.
     public init(
         id: String, name: String, mediaType: MediaType, deviceType: DeviceType, facingMode: FacingMode = .undefined,
         location: DeviceLocation = .automatic

@@ -2,9 +2,9 @@ public import PCastMedia
 import Synchronization
 
 extension SourceDevices {
-    /// What is plugged in and out from now on, for as long as it is iterated. Told when the device can be opened.
-    ///
-    /// - Throws: when the kernel does not let anybody watch, and `.misconfigured`.
+    /// Returns a stream of the devices that are connected and disconnected from now on, until its reader cancels it. A
+    /// device is reported when it can be opened. Throws `DeviceError` if devices cannot be watched, or
+    /// `.misconfigured`.
     public static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
         let known = Mutex(try enumerate(mediaType))
         let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))

@@ -1,11 +1,9 @@
 public import PCastMedia
 
-/// What sources there are on this machine, which of them suits a request, and how it is opened.
+/// Lists source devices, selects one for a request, and opens it.
 public enum SourceDevices {
-    /// Every source of a medium with all that is known of it, the best first: hardware, what the system shows or plays,
-    /// what computation makes.
-    ///
-    /// - Throws: `.misconfigured` when the rules about devices cannot be read.
+    /// Returns every source of a media type with its capabilities, in order of preference: hardware, the system's
+    /// output, computed sources. Throws `DeviceError.misconfigured` if the device rules cannot be read.
     public static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
         let found =
             mediaType == .video
@@ -17,7 +15,7 @@ public enum SourceDevices {
         }
     }
 
-    /// An accelerometer is of the machine, and every camera of it can follow.
+    /// An accelerometer belongs to the machine, so every camera can follow it.
     private static func cameras() -> [SourceDevice] {
         var cameras = Cameras.enumerate()
         guard !cameras.isEmpty, AccelerometerWatch().isPresent else { return cameras }
@@ -29,16 +27,16 @@ public enum SourceDevices {
         return cameras
     }
 
-    /// Every source of a medium, the best first (seed 004, "Enumerating Source Devices").
+    /// Returns the descriptions of every source of a media type, in order of preference. Throws
+    /// `DeviceError.misconfigured` if the device rules cannot be read.
     public static func enumerate(_ mediaType: MediaType) throws(DeviceError) -> [SourceDeviceInfo] {
         try list(mediaType).map(\.info)
     }
 
-    // MARK: Choosing
+    // MARK: Selecting
 
-    /// The source of pictures that suits a request best.
-    ///
-    /// - Throws: `.notFound`, or `.unmet` for a demand that nothing of what is meant can meet.
+    /// Returns the best video source for a request. Throws `DeviceError.notFound`, or `.unmet` if no device satisfies a
+    /// required constraint.
     public static func select(_ request: VideoRequest) throws(DeviceError) -> VideoSelection {
         let candidates = try candidates(request.source, .video, named: request.constraints)
         do throws(ConstraintFailure) {
@@ -51,9 +49,8 @@ public enum SourceDevices {
         throw notFound(request.source, .video)
     }
 
-    /// The source of sound that suits a request best.
-    ///
-    /// - Throws: `.notFound`, or `.unmet` for a demand that nothing of what is meant can meet.
+    /// Returns the best audio source for a request. Throws `DeviceError.notFound`, or `.unmet` if no device satisfies a
+    /// required constraint.
     public static func select(_ request: AudioRequest) throws(DeviceError) -> AudioSelection {
         let candidates = try candidates(request.source, .audio, named: request.constraints)
         do throws(ConstraintFailure) {
@@ -65,9 +62,7 @@ public enum SourceDevices {
         throw notFound(request.source, .audio)
     }
 
-    /// What a specification may mean.
-    ///
-    /// - Parameter constraints: An identifier of theirs names any device that is enumerated, not only a camera or a microphone.
+    /// Returns the devices that a specification may refer to.
     private static func candidates(
         _ source: SourceSpecification, _ mediaType: MediaType, named constraints: DeviceConstraints
     ) throws(DeviceError) -> [SourceDevice] {
@@ -108,7 +103,7 @@ public enum SourceDevices {
 
     // MARK: Opening
 
-    /// Opens what was selected. It is the caller's from then on, until `stop`.
+    /// Opens the selected device. The caller owns it until it calls `stop`.
     static func open(_ selection: VideoSelection, _ request: VideoRequest) throws(DeviceError) -> any VideoSource {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
@@ -124,7 +119,7 @@ public enum SourceDevices {
         }
     }
 
-    /// Opens what was selected. It is the caller's from then on, until `stop`.
+    /// Opens the selected device. The caller owns it until it calls `stop`.
     static func open(_ selection: AudioSelection) throws(DeviceError) -> any AudioSource {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {

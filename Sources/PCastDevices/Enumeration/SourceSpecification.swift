@@ -1,19 +1,21 @@
-/// A source as people write it: `camera`, `camera:ID`, `microphone:ID`, `screen:DISPLAY`, `synthetic`, `null`, or a
-/// URI or a path of anything that FFmpeg opens.
+/// A source as on a command line: `camera`, `camera:ID`, `microphone:ID`, `screen:DISPLAY`, `synthetic`, `null`, or a
+/// path or URI that FFmpeg can open.
 public enum SourceSpecification: Hashable, Sendable {
-    /// The best one when no identifier is given.
+    /// A camera; the preferred one without an identifier.
     case camera(id: String?)
+    /// A microphone; the preferred one without an identifier.
     case microphone(id: String?)
+    /// A screen, or a part of it; the default display if it is nil.
     case screen(display: String?)
+    /// The test signal.
     case synthetic
+    /// Black frames or silence.
     case null
 
-    /// - Parameters:
-    ///   - uri: without the query by which the source itself is told something.
-    ///   - isLooping: `?loop=1`: played again and again.
+    /// A path or URI, without the query field `loop=1`, which makes it repeat.
     case uri(String, isLooping: Bool)
 
-    /// Reads what stands on a command line.
+    /// Parses a text. Throws `DeviceError.unusable` if it is empty or invalid.
     public init(_ text: String) throws(DeviceError) {
         guard !text.isEmpty else { throw .unusable(text, reason: "it is empty") }
         guard text.utf8.count <= 4_096, !text.utf8.contains(0) else {
@@ -48,7 +50,7 @@ public enum SourceSpecification: Hashable, Sendable {
         }
     }
 
-    /// Takes `loop=` out of the query, and leaves what a server may want to see.
+    /// Removes `loop=` from the query and keeps the other fields for the server.
     private static func uri(of text: String) -> SourceSpecification {
         guard let mark = text.lastIndex(of: "?") else { return .uri(text, isLooping: false) }
         let fields = text[text.index(after: mark)...].split(separator: "&")
@@ -60,6 +62,7 @@ public enum SourceSpecification: Hashable, Sendable {
 }
 
 extension SourceSpecification: CustomStringConvertible {
+    /// The text that can be parsed again.
     public var description: String {
         switch self {
         case .camera(let id): id.map { "camera:\($0)" } ?? "camera"

@@ -1,15 +1,13 @@
 import Glibc
 
-/// A device as sysfs shows it: a folder with attributes, below the devices that it hangs on.
+/// A device in sysfs: a folder with attributes, below its parent device.
 struct SysfsDevice: Hashable, Sendable {
-    /// Without links: `/sys/devices/…`.
+    /// The path without symbolic links: `/sys/devices/…`.
     let path: String
     private let root: String
 
-    /// - Parameters:
-    ///   - subsystem: its class, such as `video4linux` or `sound`.
-    ///   - name: in the class, such as `video0`.
-    ///   - root: where sysfs is mounted.
+    /// Finds a device by its class, such as `video4linux` or `sound`, and its name, such as `video0`. Returns nil if
+    /// there is none. `root` is the mount point of sysfs.
     init?(subsystem: String, name: String, root: String = "/sys") {
         guard let root = Self.resolved(root), let path = Self.resolved("\(root)/class/\(subsystem)/\(name)") else {
             return nil
@@ -22,7 +20,7 @@ struct SysfsDevice: Hashable, Sendable {
         self.root = root
     }
 
-    /// The names of a class's devices, sorted.
+    /// Returns the sorted names of a class's devices.
     static func names(subsystem: String, root: String = "/sys") -> [String] {
         guard let folder = opendir("\(root)/class/\(subsystem)") else { return [] }
         defer { closedir(folder) }
@@ -36,17 +34,17 @@ struct SysfsDevice: Hashable, Sendable {
 
     var name: String { String(path.split(separator: "/").last ?? "") }
 
-    /// The kernel's word for its bus or class, such as `usb`.
+    /// The kernel's name of its bus or class, such as `usb`; nil if it has none.
     var subsystem: String? {
         Self.resolved(path + "/subsystem").map { String($0.split(separator: "/").last ?? "") }
     }
 
-    /// Such as `usb_interface`.
+    /// The device type, such as `usb_interface`; nil if it has none.
     var type: String? {
         attribute("uevent")?.split(separator: "\n").first { $0.hasPrefix("DEVTYPE=") }.map { String($0.dropFirst(8)) }
     }
 
-    /// What the device above is; nil for the uppermost. Folders without `uevent` are no devices.
+    /// The parent device; nil for the topmost one. Folders without `uevent` are not devices.
     var parent: SysfsDevice? {
         var path = Substring(path)
         while let slash = path.lastIndex(of: "/") {
@@ -57,7 +55,7 @@ struct SysfsDevice: Hashable, Sendable {
         return nil
     }
 
-    /// The nearest device above of this kind.
+    /// Returns the nearest ancestor of this kind; nil if there is none.
     func ancestor(subsystem: String, type: String? = nil) -> SysfsDevice? {
         var device = parent
         while let candidate = device {
@@ -67,12 +65,12 @@ struct SysfsDevice: Hashable, Sendable {
         return nil
     }
 
-    /// Its text without the newlines at its end; nil when there is none.
+    /// Returns the text of an attribute without trailing newlines; nil if there is none.
     func attribute(_ name: String) -> String? {
         let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // The kernel gives no attribute of more than a page.
+        // Attributes are at most a page long.
         return withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 1) { buffer in
             let count = read(descriptor, buffer.baseAddress!, buffer.count)
             guard count >= 0 else { return nil }

@@ -1,23 +1,25 @@
-/// The names that udev gives to devices, and the links under `/dev/v4l` and `/dev/snd` are made of, worked out from sysfs:
-/// they are the same after a restart, and where no udev runs.
+/// The names that udev gives to devices and to the links under `/dev/v4l` and `/dev/snd`, computed from sysfs. They
+/// persist across restarts and do not require udev.
 ///
-/// After udev's built-in `usb_id` and `path_id` of systemd 252.
+/// They follow udev's built-in `usb_id` and `path_id` in systemd 252.
 extension SysfsDevice {
-    /// Vendor, product and serial number of what is on USB (`ID_SERIAL`); the latter alone where it has one.
+    /// The vendor, product and serial number of a USB device (`ID_SERIAL`), without the serial number if it has none;
+    /// nil for other devices.
     var usbName: (name: String, hasSerial: Bool)? {
         guard let device = ancestor(subsystem: "usb", type: "usb_device"),
             let vendor = device.attribute("manufacturer") ?? device.attribute("idVendor"),
             let product = device.attribute("product") ?? device.attribute("idProduct")
         else { return nil }
         let name = SysfsText.name(vendor, limit: 63) + "_" + SysfsText.name(product, limit: 63)
-        // Serial numbers that are none: https://learn.microsoft.com/windows-hardware/drivers/usbcon
+        // Serial numbers with other characters are invalid: https://learn.microsoft.com/windows-hardware/drivers/usbcon
         guard let serial = device.attribute("serial").flatMap(SysfsText.serial), !serial.isEmpty else {
             return (name, false)
         }
         return (name + "_" + serial, true)
     }
 
-    /// The way to it from the processor (`ID_PATH`), such as `pci-0000:00:14.0-usb-0:1:1.0`; nil for what is nowhere.
+    /// The path from the CPU to the device (`ID_PATH`), such as `pci-0000:00:14.0-usb-0:1:1.0`; nil if it has no
+    /// physical location.
     var pathName: String? {
         var parts: [String] = []
         var isSomewhere = false
@@ -42,7 +44,7 @@ extension SysfsDevice {
         return isSomewhere ? parts.reversed().joined(separator: "-") : nil
     }
 
-    /// The last device above of the same bus, without a gap.
+    /// Returns the topmost ancestor on the same bus, without a gap.
     private func uppermost(of subsystem: String) -> SysfsDevice {
         var last = self
         while let parent = last.parent, parent.subsystem == subsystem { last = parent }
@@ -50,9 +52,10 @@ extension SysfsDevice {
     }
 }
 
-/// Text as udev writes it into names.
+/// Text conversions of udev for names.
 enum SysfsText {
-    /// Whitespace made one underscore and left out at the ends; what does not belong into a file's name, an underscore.
+    /// Replaces whitespace with one underscore, except at the ends, and characters that are unsuitable in file names
+    /// with an underscore.
     static func name(_ text: String, limit: Int = 511) -> String {
         let words = String(decoding: text.utf8.prefix(limit), as: UTF8.self).unicodeScalars.split {
             [" ", "\t", "\n", "\u{0B}", "\u{0C}", "\r"].contains($0)
@@ -65,7 +68,7 @@ enum SysfsText {
         return String(result)
     }
 
-    /// Nil for what holds characters that no serial number has.
+    /// Returns the name of a serial number; nil if it contains invalid characters.
     static func serial(_ text: String) -> String? {
         text.utf8.allSatisfy { (0x20...0x7F).contains($0) && $0 != 0x2C } ? name(text) : nil
     }

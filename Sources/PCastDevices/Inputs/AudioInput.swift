@@ -1,10 +1,10 @@
 import PCastIO
 public import PCastMedia
 
-/// The sound of one stream, whatever becomes of its device: opened under constraints, exchanged while the stream runs,
-/// silent while the device is unplugged, and freed of what this machine plays.
+/// The audio of a stream, independent of its device. The device is selected by constraints and can be replaced while
+/// the stream runs. The audio is silent while the device is disconnected, and its echo is cancelled.
 public final class AudioInput: AudioSource {
-    /// How long an unplugged microphone is waited for before the track fails.
+    /// The time for which a disconnected microphone is awaited before the track fails.
     public static let patience = VideoInput.patience
 
     private struct Current: Sendable {
@@ -18,15 +18,14 @@ public final class AudioInput: AudioSource {
     private let slot: SourceSlot<AudioFrame>
     private let sound = CleanSound()
 
-    /// Opens the device that suits the request best.
-    ///
-    /// - Throws: `.notFound`, `.unmet` for a demand that no device meets, `.busy`, `.forbidden`, `.faulty`.
+    /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
+    /// required constraint, `.busy`, `.forbidden` or `.faulty`.
     public convenience init(_ request: AudioRequest) throws(DeviceError) {
         let selection = try SourceDevices.select(request)
         self.init(try SourceDevices.open(selection), selection, request)
     }
 
-    /// Takes a source that was opened already, such as one of two media of a file.
+    /// Creates an input from an open source, such as the audio of a file.
     public convenience init(opened source: any AudioSource, request: AudioRequest) {
         self.init(source, nil, request)
     }
@@ -51,24 +50,27 @@ public final class AudioInput: AudioSource {
         sound.follow(selection)
     }
 
-    // MARK: What it is
+    // MARK: State
 
-    /// What was asked for.
+    /// The request.
     public var request: AudioRequest { current.withLock { $0.request } }
 
-    /// Which device it is, how it was opened, and why; nil for a file or an address.
+    /// The selected device, its configuration and the reasons; nil for a file or an address.
     public var selection: AudioSelection? { current.withLock { $0.selection } }
 
-    /// The wishes that could not be granted, each with the reason for people.
+    /// The reason for each capability whose ideal value is unsatisfied, for display.
     public var unmet: [DeviceCapability: String] { selection?.unmet ?? [:] }
 
+    /// The number of channels.
     public var channels: Int { current.withLock { $0.source.channels } }
 
-    /// Whether the device is open: not while it rests, nor while it is away.
+    /// Whether the device is open. It is not while the input is paused or the device is disconnected.
     public var isOpen: Bool { slot.isOpen }
 
     // MARK: Running
 
+    /// Starts the source. `deliver` receives audio and `ended` the end of the source. Throws `DeviceError` if it does
+    /// not start.
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -85,21 +87,21 @@ public final class AudioInput: AudioSource {
             }, ended: ended)
     }
 
+    /// Stops the source and releases the device.
     public func stop() { slot.stop() }
 
-    /// Gives the device back until `resume`. A file or an address goes on.
+    /// Pauses the input and releases the device until `resume`. A file or an address continues.
     public func rest() {
         if selection != nil { slot.rest() }
     }
 
-    /// Opens the device again; silence until that succeeds.
+    /// Opens the device again, with silence until that succeeds.
     public func resume() { slot.resume() }
 
     // MARK: Changes
 
-    /// Asks for something else while the stream runs; see ``VideoInput/apply(_:)``.
-    ///
-    /// - Throws: as `init` does, and `.unusable` for a file or an address, or where one is asked for.
+    /// Changes the request while the stream runs; see ``VideoInput/apply(_:)``. Throws the errors of `init`, and
+    /// `DeviceError.unusable` for a file or an address.
     public func apply(_ request: AudioRequest) throws(DeviceError) {
         guard let former = selection else {
             throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or an address stays as it is")
@@ -119,7 +121,7 @@ public final class AudioInput: AudioSource {
         sound.follow(selection)
     }
 
-    /// Opens what was selected, again and again.
+    /// Returns a function that opens the selected device repeatedly.
     private static func opening(
         _ request: AudioRequest, _ selection: AudioSelection?, _ current: SharedState<Current>
     ) -> @Sendable () throws(DeviceError) -> any MediaSource<AudioFrame> {
@@ -136,7 +138,8 @@ public final class AudioInput: AudioSource {
 }
 
 extension AudioConfiguration {
-    /// Whether a device that was opened with the other need not be opened again: echo cancellation is not its own.
+    /// Returns whether a device that was opened with the other configuration need not be reopened. Echo cancellation is
+    /// independent of the device.
     func hasFormat(of other: AudioConfiguration) -> Bool {
         channels == other.channels && polarPattern == other.polarPattern
     }

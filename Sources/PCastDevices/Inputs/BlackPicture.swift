@@ -1,7 +1,7 @@
 import PCastCodecs
 import PCastMedia
 
-/// What stands in for the pictures of a camera that is away.
+/// The black frames that replace those of a disconnected camera.
 enum BlackPicture {
     static func standIn(_ dimensions: Dimensions, frameRate: Double) -> SourceSlot<VideoSample>.StandIn {
         let black = frame(dimensions)

@@ -2,11 +2,11 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// Takes what this machine plays out of the sound of one input, whichever microphone's thread it comes on.
+/// The echo cancellation of one input, which continues when the microphone changes.
 final class CleanSound: Sendable {
     private let canceller = Mutex<EchoCanceller?>(nil)
 
-    /// What sound is cleaned from now on; nil for what no loudspeaker can get into.
+    /// Adapts to another selection; nil and devices without echo disable the cancellation.
     func follow(_ selection: AudioSelection?) {
         guard let selection, case .audio(let capabilities) = selection.device.capabilities, capabilities.canCancelEcho
         else { return canceller.withLock { $0 = nil } }
@@ -21,12 +21,10 @@ final class CleanSound: Sendable {
         }
     }
 
-    /// The frame with the same times.
-    ///
-    /// - Parameter captured: when its first sample was.
+    /// Returns the frame without echo and with the same times. `captured` is the capture time of its first sample.
     func clean(_ frame: AudioFrame, captured: WallTime) -> AudioFrame {
         canceller.withLock { canceller in
-            // In the moment in which another microphone takes over, a frame of the former may still come.
+            // While the microphone is replaced, a frame of the previous one may still arrive.
             guard let canceller, canceller.channels == frame.channels else { return frame }
             return canceller.process(frame, capturedAt: MonotonicClock.reference().instant(at: captured))
         }

@@ -1,11 +1,11 @@
 import PCastMedia
 
-/// The time of a track of pictures that come from one source after another: since the first, by when each was captured.
+/// The timestamps of a video track across changes of its source, from capture times relative to the first frame.
 struct PictureTimeline {
     private var origin: WallTime?
     private var last: Int64 = -1
 
-    /// The moment of a picture in the track; later than the one before, whatever the sources' clocks say.
+    /// Returns the timestamp of a frame. It is later than the previous one, even if the sources' clocks differ.
     mutating func place(_ captureTime: WallTime) -> MediaTime {
         let origin = origin ?? captureTime
         self.origin = origin

@@ -1,8 +1,8 @@
 import PCastCodecs
 import Synchronization
 
-/// What a camera's pictures are turned by at this moment: by how the device is held, or by how the application says that
-/// its user interface stands. The accelerometer is read only while it counts.
+/// The current rotation of a camera's frames: by the orientation of the device, or by that of the application's user
+/// interface. The accelerometer is read only while it is needed.
 final class RotationGuide: Sendable {
     private struct State {
         var policy = RotationPolicy(mode: .automatic)
@@ -22,7 +22,7 @@ final class RotationGuide: Sendable {
 
     var turn: PictureTurn { state.withLock { $0.decision.turn } }
 
-    /// Whether the device was to be followed, and cannot tell how it is held.
+    /// Whether the device's orientation was requested but is unavailable.
     var isUnmet: Bool { state.withLock { $0.decision.isUnmet } }
 
     /// Has a change of ``turn`` reported, on the thread that causes it.
@@ -40,7 +40,7 @@ final class RotationGuide: Sendable {
         onTurn?()
     }
 
-    /// Turns by another policy from now on; nil for pictures that are upright by themselves.
+    /// Adopts the rotation policy of a selection; nil and other devices than cameras have none.
     func follow(_ selection: VideoSelection?) {
         guard let selection, case .video(let capabilities) = selection.device.capabilities,
             selection.device.info.deviceType == .physical
@@ -58,7 +58,7 @@ final class RotationGuide: Sendable {
         state.withLock { $0.following = following }
     }
 
-    /// Ends the watching.
+    /// Stops reading the accelerometer.
     func stop() { leave(RotationPolicy(mode: .followUIRotation)) }
 
     private func leave(_ policy: RotationPolicy) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value behind a lock that several closures hold.
+/// A value behind a lock that several closures share.
 final class SharedState<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
 

@@ -1,16 +1,15 @@
 import PCastMedia
 
-/// The time of a track of sound that comes from one source after another: since the first sample, counted in samples
-/// while a source runs on, and by when it was captured after a gap.
+/// The timestamps of an audio track across changes of its source: by the number of samples while a source is
+/// contiguous, and by capture time after a gap.
 struct SoundTimeline {
-    /// What capture times may be off by, and still be of sound that runs on.
+    /// The largest deviation of capture times in contiguous audio.
     private static let tolerance = ClockRate.opus.ticks(in: .milliseconds(20))
 
     private var origin: WallTime?
     private var next: Int64 = 0
 
-    /// The moment of a frame in the track; nil for sound of which the track has had the time already, as when one
-    /// microphone takes over from another.
+    /// Returns the timestamp of a frame; nil if its time is already covered, e.g., when another microphone takes over.
     mutating func place(_ captureTime: WallTime, samples: Int) -> MediaTime? {
         let origin = origin ?? captureTime
         self.origin = origin

@@ -1,14 +1,15 @@
 import PCastMedia
 
-/// The sources of one publication, opened together.
+/// The video and audio inputs of a publisher, opened together.
 public struct SourceInputs: Sendable {
+    /// The video input; nil without video.
     public var video: VideoInput?
+    /// The audio input; nil without audio.
     public var audio: AudioInput?
 
-    /// Opens what is asked for; a file or an address that is named twice is read once, so that its sound and its
-    /// pictures stay in step.
-    ///
-    /// - Throws: as the inputs do, and `.unreadable` or `.noTrack` for a file or an address.
+    /// Opens the requested inputs. A file or an address that both requests name is read once, so that its audio and
+    /// video are in sync. Throws the errors of the inputs, and `DeviceError.unreadable` or `.noTrack` for a file or an
+    /// address.
     public init(video: VideoRequest?, audio: AudioRequest?) throws(DeviceError) {
         if let video, let audio, case .uri(let uri, let isLooping) = video.source, video.source == audio.source {
             let source = try URISource(
@@ -26,9 +27,7 @@ public struct SourceInputs: Sendable {
         }
     }
 
-    /// Takes a file or an address that was opened already.
-    ///
-    /// - Parameter pictures: what becomes of its source of pictures.
+    /// Creates inputs from an open file or address. `pictures` may wrap its video source. Throws `DeviceError.noTrack`.
     public init(
         opened source: URISource, pictures: (any VideoSource) -> any VideoSource = { $0 }
     ) throws(DeviceError) {

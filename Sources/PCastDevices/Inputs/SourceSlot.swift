@@ -2,17 +2,17 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The place of a track's source, which outlives the source: another can be put in while the track runs, and what
-/// stands in for a device that was unplugged keeps the track alive until it is back.
+/// A replaceable source of a track. Another source can take over while the track runs. While a device is disconnected,
+/// substitute samples keep the track alive.
 ///
-/// Samples are delivered one at a time, whichever source they come from, and none of a source that was replaced.
+/// Samples are delivered one at a time, whichever source they come from, and never from a source that was replaced.
 final class SourceSlot<Sample: Sendable>: Sendable {
     typealias Source = any MediaSource<Sample>
     typealias Opening = @Sendable () throws(DeviceError) -> Source
 
-    /// What is delivered while the device is away.
+    /// The substitute samples while the device is disconnected.
     struct StandIn: Sendable {
-        /// From one sample to the next.
+        /// The interval between samples.
         var interval: TimeSpan
         var sample: @Sendable (WallTime) -> Sample
     }
@@ -20,9 +20,9 @@ final class SourceSlot<Sample: Sendable>: Sendable {
     private enum Phase {
         case idle
         case running
-        /// The device is gone, and waited for.
+        /// The device is disconnected and awaited.
         case absent(WorkerThread, CancellableSleep)
-        /// The device was given back on purpose.
+        /// The device was released deliberately.
         case resting
         case over
     }
@@ -31,17 +31,18 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         var phase = Phase.idle
         var source: Source?
         var opening: Opening
-        /// Which source is listened to, by its number: what an earlier one still delivers is not wanted. Negative for none.
+        /// The number of the source whose samples are delivered; samples of earlier sources are ignored. Negative for
+        /// none.
         var generation = 0
         var lastGeneration = 0
-        /// A source is starting to take over; how it ended meanwhile, if it did.
+        /// Whether a source is about to take over, and its end if it ended meanwhile.
         var isTaking = false
         var endedWhileTaking: SourceEnd?
         var deliver: (@Sendable (Sample) -> Void)?
         var ended: (@Sendable (SourceEnd) -> Void)?
     }
 
-    /// Between looks for a device that is away; opening it is the only sure sign that it is back.
+    /// The interval at which a disconnected device is tried. Opening it is the only reliable sign that it is back.
     private static var retryInterval: TimeSpan { .milliseconds(250) }
 
     private let name: String
@@ -49,14 +50,11 @@ final class SourceSlot<Sample: Sendable>: Sendable {
     private let standIn: @Sendable () -> StandIn
     private let state: Mutex<State>
     private let delivery = Mutex(())
-    /// Held by whoever opens and closes devices, which takes its time.
+    /// The lock for opening and closing devices, which takes time.
     private let operations = Mutex(())
 
-    /// - Parameters:
-    ///   - source: opened, not started.
-    ///   - opening: opens the same source again.
-    ///   - patience: how long a device may be away before the track fails.
-    ///   - standIn: asked when the device has gone.
+    /// Creates a slot with a source that is open but not started. `opening` opens the same source again. `patience` is
+    /// the time for which a disconnected device is awaited. `standIn` returns the substitute samples.
     init(
         name: String, source: Source, patience: TimeSpan, opening: @escaping Opening,
         standIn: @escaping @Sendable () -> StandIn
@@ -69,7 +67,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
 
     deinit { stop() }
 
-    /// Whether the device is open at this moment.
+    /// Whether the device is open.
     var isOpen: Bool { state.withLock { $0.generation >= 0 } }
 
     func start(
@@ -86,7 +84,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         try begin(source, generation: generation)
     }
 
-    /// Ends delivery and gives the device back; harmless when called again, and from a delivery.
+    /// Stops delivery and releases the device. It may be called repeatedly and from a delivery.
     func stop() {
         let (source, phase) = state.withLock { state in
             defer {
@@ -103,11 +101,10 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         source?.stop()
     }
 
-    // MARK: Changes while it runs
+    // MARK: Changes
 
-    /// Puts another source in. The track goes on with it, or as before when it cannot be opened.
-    ///
-    /// - Parameter isSameDevice: the old one must be given back first, since a device is opened once.
+    /// Replaces the source. If the new one cannot be opened, the previous one continues. With `isSameDevice`, the
+    /// previous source is closed first, because a device can be opened only once. Throws `DeviceError`.
     func replace(isSameDevice: Bool, opening: @escaping Opening) throws(DeviceError) {
         try operations.withLock { _ throws(DeviceError) in
             if isSameDevice { try reopen(with: opening) } else { try put(try opening(), opening) }
@@ -129,7 +126,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         }
     }
 
-    /// Lets a source take over from whatever delivers. When it cannot start, all stays as it was.
+    /// Lets a source take over. If it does not start, nothing changes.
     private func put(_ source: Source, _ opening: @escaping Opening) throws(DeviceError) {
         let (generation, before, phase) = state.withLock { state in
             let before = state.generation
@@ -178,7 +175,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         if let end { sourceEnded(end, generation) }
     }
 
-    /// Gives the device back until `resume`.
+    /// Releases the device until `resume`.
     func rest() {
         operations.withLock { _ in
             let (source, phase) = state.withLock { state -> (Source?, Phase) in
@@ -200,7 +197,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         }
     }
 
-    /// Opens the device again. What stands in for it is delivered while that does not succeed.
+    /// Opens the device again. Substitute samples are delivered until that succeeds.
     func resume() {
         operations.withLock { _ in
             let opening = state.withLock { state -> Opening? in
@@ -262,7 +259,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         ended?(end)
     }
 
-    // MARK: Absence
+    // MARK: Disconnection
 
     private func vanished(_ reason: String) {
         let sleep = CancellableSleep()
@@ -285,7 +282,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         }
     }
 
-    /// The body of the thread that stands in for the device and looks for it.
+    /// Delivers substitute samples and tries to open the device. It is the body of a thread.
     private func wait(_ sleep: CancellableSleep, _ reason: String) {
         let standIn = standIn()
         let began = MonotonicClock.now()
@@ -315,7 +312,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         }
     }
 
-    /// Tries to open the device, unless somebody changes the slot at this moment.
+    /// Tries to open the device, unless the slot is being changed. Returns whether it is back.
     private func isBack() -> Bool {
         operations.withLockIfAvailable { _ in
             let opening = state.withLock { state -> Opening? in

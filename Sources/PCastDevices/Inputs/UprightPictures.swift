@@ -2,13 +2,13 @@ import PCastCodecs
 import PCastMedia
 import Synchronization
 
-/// Turns the pictures of one input, whichever source's thread they come on.
+/// Rotates the frames of one input, on the thread of any source.
 final class UprightPictures: Sendable {
     private let rotator = Mutex(PictureRotator())
     private let guide: RotationGuide
 
     init(guide: RotationGuide) { self.guide = guide }
 
-    /// The picture itself when it is upright already.
+    /// Returns the rotated frame; the same frame if it is upright.
     func upright(_ picture: VideoFrame) -> VideoFrame { rotator.withLock { $0.turn(picture, by: guide.turn) } }
 }

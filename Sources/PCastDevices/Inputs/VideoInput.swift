@@ -3,19 +3,20 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// The pictures of one stream, whatever becomes of their device: opened under constraints, changed or exchanged while
-/// the stream runs, black while the device is unplugged, turned upright, and given back while nobody looks.
+/// The video of a stream, independent of its device. The device is selected by constraints, and can be changed or
+/// replaced while the stream runs. Frames are rotated upright, and black while the device is disconnected. The device
+/// can be released while nobody subscribes.
 public final class VideoInput: VideoSource {
-    /// How long an unplugged camera is waited for before the track fails.
+    /// The time for which a disconnected camera is awaited before the track fails.
     public static let patience = TimeSpan.seconds(30)
 
-    /// What is known of the source that delivers.
+    /// The state of the current source.
     private struct Current: Sendable {
         var request: VideoRequest
         var selection: VideoSelection?
         var source: any VideoSource
         var timeline = PictureTimeline()
-        /// The adjustments that the device did not take.
+        /// The reasons for the settings that the device did not accept.
         var unmet: [DeviceCapability: String] = [:]
     }
 
@@ -24,9 +25,8 @@ public final class VideoInput: VideoSource {
     private let rotation: RotationGuide
     private let pictures: UprightPictures
 
-    /// Opens the device that suits the request best.
-    ///
-    /// - Throws: `.notFound`, `.unmet` for a demand that no device meets, `.busy`, `.forbidden`, `.faulty`.
+    /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
+    /// required constraint, `.busy`, `.forbidden` or `.faulty`.
     public convenience init(_ request: VideoRequest) throws(DeviceError) {
         try self.init(request, accelerometer: AccelerometerWatch())
     }
@@ -45,7 +45,7 @@ public final class VideoInput: VideoSource {
         self.init(source, selection, request, rotation)
     }
 
-    /// Takes a source that was opened already, such as one of two media of a file.
+    /// Creates an input from an open source, such as the video of a file.
     public convenience init(opened source: any VideoSource, request: VideoRequest) {
         let rotation = RotationGuide(accelerometer: AccelerometerWatch())
         rotation.follow(nil)
@@ -71,15 +71,15 @@ public final class VideoInput: VideoSource {
         adjust()
     }
 
-    // MARK: What it is
+    // MARK: State
 
-    /// What was asked for.
+    /// The request.
     public var request: VideoRequest { current.withLock { $0.request } }
 
-    /// Which device it is, how it was opened, and why; nil for a file or an address.
+    /// The selected device, its configuration and the reasons; nil for a file or an address.
     public var selection: VideoSelection? { current.withLock { $0.selection } }
 
-    /// The wishes that could not be granted, each with the reason for people.
+    /// The reason for each capability whose ideal value is unsatisfied, for display.
     public var unmet: [DeviceCapability: String] {
         var unmet = current.withLock { current in
             (current.selection?.unmet ?? [:]).merging(current.unmet) { wish, _ in wish }
@@ -88,22 +88,25 @@ public final class VideoInput: VideoSource {
         return unmet
     }
 
-    /// Of the pictures as they are delivered, upright.
+    /// The size of the delivered frames, after rotation.
     public var dimensions: Dimensions {
         current.withLock { $0.source.dimensions }.turned(by: rotation.turn.degrees / 90)
     }
 
+    /// The nominal frame rate of the source, in frames per second.
     public var nominalFrameRate: Double { current.withLock { $0.source.nominalFrameRate } }
 
-    /// Why pictures that the source has coded are decoded although they were to be passed through; nil as long as they
-    /// are, and where there is nothing to pass.
+    /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
+    /// through, or if the source does not encode.
     public var passThroughObstacle: PassThroughObstacle? { current.withLock { $0.source }.passThroughObstacle }
 
-    /// Whether the device is open: not while it rests, nor while it is away.
+    /// Whether the device is open. It is not while the input is paused or the device is disconnected.
     public var isOpen: Bool { slot.isOpen }
 
     // MARK: Running
 
+    /// Starts the source. `deliver` receives frames and `ended` the end of the source. Throws `DeviceError` if it does
+    /// not start.
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -125,25 +128,25 @@ public final class VideoInput: VideoSource {
             }, ended: ended)
     }
 
+    /// Stops the source and releases the device.
     public func stop() {
         slot.stop()
         rotation.stop()
     }
 
-    /// Gives the device back until `resume`. A file or an address goes on.
+    /// Pauses the input and releases the device until `resume`. A file or an address continues.
     public func rest() {
         if selection != nil { slot.rest() }
     }
 
-    /// Opens the device again; black until that succeeds.
+    /// Opens the device again, with black frames until that succeeds.
     public func resume() { slot.resume() }
 
     // MARK: Changes
 
-    /// Asks for something else while the stream runs: controls take effect at once, another format reopens the device,
-    /// another device takes over once its own is open. When it cannot be had, all goes on as before.
-    ///
-    /// - Throws: as `init` does, and `.unusable` for a file or an address, or where one is asked for.
+    /// Changes the request while the stream runs. Controls take effect at once, another format reopens the device, and
+    /// another device takes over when it is open. If the request fails, nothing changes. Throws the errors of `init`,
+    /// and `DeviceError.unusable` for a file or an address.
     public func apply(_ request: VideoRequest) throws(DeviceError) {
         let (former, passedThrough) = current.withLock { ($0.selection, $0.request.passesThrough) }
         guard let former else {
@@ -164,11 +167,11 @@ public final class VideoInput: VideoSource {
         adjust()
     }
 
-    /// Says how far clockwise the device is turned while the application's user interface stands upright: what
-    /// `VideoSourceRotationMode.followUIRotation` follows.
+    /// Sets the clockwise rotation of the device relative to the application's user interface, which
+    /// `VideoSourceRotationMode.followUIRotation` uses.
     public func setUserInterfaceTurn(_ turn: PictureTurn) { rotation.setUserInterface(turn) }
 
-    /// Asks a device that codes its pictures itself for one that can be decoded alone.
+    /// Requests a key frame from a device that encodes.
     public func requestKeyFrame() {
         (current.withLock { $0.source } as? any AdjustableSource)?.requestKeyFrame()
     }
@@ -199,7 +202,7 @@ public final class VideoInput: VideoSource {
         return selection
     }
 
-    /// Opens what was selected, again and again.
+    /// Returns a function that opens the selected device repeatedly.
     private static func opening(
         _ request: VideoRequest, _ selection: VideoSelection?, _ current: SharedState<Current>,
         _ rotation: RotationGuide
@@ -217,7 +220,7 @@ public final class VideoInput: VideoSource {
 }
 
 extension VideoConfiguration {
-    /// Whether a device that was opened with the other need not be opened again.
+    /// Returns whether a device that was opened with the other configuration need not be reopened.
     func hasFormat(of other: VideoConfiguration) -> Bool {
         encoding == other.encoding && dimensions == other.dimensions && frameRate == other.frameRate
     }

@@ -1,12 +1,14 @@
-/// The pictures that are asked for.
+/// A request for a video source.
 public struct VideoRequest: Hashable, Sendable {
-    /// Where from; the best of what is meant, where the specification leaves that open.
+    /// The source. If it is ambiguous, the best device is selected.
     public var source: SourceSpecification
+    /// The constraints.
     public var constraints: DeviceConstraints
 
-    /// Whether pictures that come coded (H.264 of a camera or an address, without B-frames) are delivered so.
+    /// Whether H.264 of a camera or an address is delivered without decoding, if it has no B-frames.
     public var passesThrough: Bool
 
+    /// Creates a request.
     public init(
         _ source: SourceSpecification = .camera(id: nil), constraints: DeviceConstraints = [:],
         passesThrough: Bool = false
@@ -16,7 +18,7 @@ public struct VideoRequest: Hashable, Sendable {
         self.passesThrough = passesThrough
     }
 
-    /// Whether a camera may not take longer over a picture in the dark.
+    /// Whether the camera must keep its frame rate in the dark.
     var demandsFrameRate: Bool {
         constraints[.frameRate]?.contains { $0.kind == .min || $0.kind == .exact } ?? false
     }

@@ -1,14 +1,14 @@
 import CALSA
 import Glibc
 
-/// What a PCM device takes.
+/// The sample rates and channels that a PCM device supports.
 struct CaptureLimits: Hashable {
-    /// Rates that sound cards have; what lies between is never the better choice.
+    /// The common sample rates. Others are never the better choice.
     static let usualRates = [
         8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000,
     ]
 
-    /// Ascending.
+    /// The sample rates in Hz, ascending.
     var rates: [Int]
     var channels: ClosedRange<Int>
 
@@ -17,13 +17,13 @@ struct CaptureLimits: Hashable {
         self.channels = channels
     }
 
-    /// Asks an open PCM that is not yet set up.
+    /// Queries an open PCM device that is not configured. Returns nil if it does not answer.
     init?(_ pcm: OpaquePointer) {
         var parameters: OpaquePointer?
         guard snd_pcm_hw_params_malloc(&parameters) >= 0 else { return nil }
         defer { snd_pcm_hw_params_free(parameters) }
         guard snd_pcm_hw_params_any(pcm, parameters) >= 0 else { return nil }
-        // alsa-lib's own resampling is not the hardware's.
+        // alsa-lib's resampling is not a capability of the hardware.
         snd_pcm_hw_params_set_rate_resample(pcm, parameters, 0)
         rates = Self.usualRates.filter { snd_pcm_hw_params_test_rate(pcm, parameters, UInt32($0), 0) == 0 }
         var (least, most) = (UInt32(1), UInt32(1))
@@ -33,7 +33,7 @@ struct CaptureLimits: Hashable {
         channels = Int(least)...Int(clamping: most)
     }
 
-    /// Opens a device to ask it. Throws when another program has it, or it may not be opened.
+    /// Opens a device and queries it. Throws `PCMFailure` if another program uses it or it may not be opened.
     init?(opening name: String) throws(PCMFailure) {
         calsa_silence()
         var pcm: OpaquePointer?
@@ -42,8 +42,8 @@ struct CaptureLimits: Hashable {
         self.init(pcm!)
     }
 
-    /// Reads what the driver of USB sound says of its device in `/proc/asound/card0/stream0`: what can be known of one that
-    /// is in use.
+    /// Parses the description of a USB audio device in `/proc/asound/card0/stream0`, which is available while the
+    /// device is in use. Returns nil if it is incomplete.
     init?(usbStream text: String) {
         var rates: Set<Int> = []
         var channels: [Int] = []
@@ -60,7 +60,7 @@ struct CaptureLimits: Hashable {
         self.init(rates: rates.sorted(), channels: least...most)
     }
 
-    /// "44100, 48000" or "8000 - 48000 (continuous)".
+    /// Parses "44100, 48000" or "8000 - 48000 (continuous)".
     private static func rates(in text: Substring) -> [Int] {
         let numbers = text.split { !$0.isNumber }.compactMap { Int($0) }
         guard text.hasSuffix("(continuous)") else { return numbers }

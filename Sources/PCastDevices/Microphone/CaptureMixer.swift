@@ -1,19 +1,18 @@
 import CALSA
 import Synchronization
 
-/// The mixer of a sound card, as far as it is about capture: what can be set, whether the microphone is switched on, and
-/// its polar pattern.
+/// The capture controls of a sound card's mixer: settings, the microphone switch, and the polar pattern.
 ///
-/// Everything is best effort: many cards have none of it, and one that is unplugged refuses. Unchecked: all is used under
-/// the lock alone.
+/// All operations are best effort: many cards lack these controls, and disconnected ones fail. It is `@unchecked
+/// Sendable` because everything is used under the lock.
 final class CaptureMixer: @unchecked Sendable {
-    /// Nil once it was given back.
+    /// The mixer; nil after it was released.
     private var mixer: OpaquePointer?
-    /// Elements whose switches were off before.
+    /// The elements whose switches were off before.
     private var switched: [OpaquePointer] = []
     private let access = Mutex(())
 
-    /// - Parameter card: its number. Nil when the card has no mixer, or it may not be opened.
+    /// Opens the mixer of a card by its number. Returns nil if it has none or it may not be opened.
     init?(card: Int) {
         calsa_silence()
         var opened: OpaquePointer?
@@ -29,14 +28,14 @@ final class CaptureMixer: @unchecked Sendable {
 
     deinit { release() }
 
-    // MARK: What there is
+    // MARK: Capabilities
 
-    /// Every control of capture. The card has no word for what is standard: what is set now is told in its place.
+    /// The capture controls. ALSA does not report default values, so the current values take their place.
     var controls: [DeviceControl] {
         withElements { elements in elements.flatMap { element in Self.controls(of: element) } }
     }
 
-    /// What the card can be switched between, where one of its controls names patterns.
+    /// The polar patterns that a control of the card offers.
     var polarPatterns: Set<PolarPattern> {
         withElements { elements in
             Self.patternElement(among: elements).map { Set(Self.items(of: $0).compactMap(PolarPattern.init(item:))) }
@@ -44,9 +43,9 @@ final class CaptureMixer: @unchecked Sendable {
         }
     }
 
-    // MARK: What is set
+    // MARK: Settings
 
-    /// Switches the card to a pattern; `automatic` leaves it as it is. Answers false when the card has not got it.
+    /// Selects a polar pattern; `automatic` changes nothing. Returns false if the card does not support it.
     func select(_ pattern: PolarPattern) -> Bool {
         pattern == .automatic
             || withElements { elements in
@@ -57,7 +56,7 @@ final class CaptureMixer: @unchecked Sendable {
             }
     }
 
-    /// Switches the microphone on where it is off.
+    /// Switches the microphone on if it is off.
     func switchOn() {
         withElements { elements in
             for element in Self.microphoneSwitches(among: elements) where !Self.isOn(element) {
@@ -67,7 +66,7 @@ final class CaptureMixer: @unchecked Sendable {
         }
     }
 
-    /// Switches off again what `switchOn` switched on, and gives the card back; what is asked after that is left undone.
+    /// Restores the switches that `switchOn` changed and closes the mixer. Later calls have no effect.
     func release() {
         withElements { _ in
             for element in switched { snd_mixer_selem_set_capture_switch_all(element, 0) }
@@ -82,7 +81,7 @@ final class CaptureMixer: @unchecked Sendable {
     private func withElements<Result>(_ body: ([OpaquePointer]) -> Result) -> Result {
         access.withLock { _ in
             guard let mixer else { return body([]) }
-            // What other programs changed meanwhile is read anew.
+            // Reads changes by other programs.
             snd_mixer_handle_events(mixer)
             var elements: [OpaquePointer] = []
             var next = snd_mixer_first_elem(mixer)
@@ -127,8 +126,8 @@ final class CaptureMixer: @unchecked Sendable {
 
     // MARK: Switches
 
-    /// Those of the microphone: of the converter that all inputs go through ("Capture"), and of inputs that are
-    /// microphones. A card with one switch means that.
+    /// Returns the microphone's switches: that of the converter for all inputs ("Capture"), and those of microphone
+    /// inputs. A single switch is assumed to be the microphone's.
     private static func microphoneSwitches(among elements: [OpaquePointer]) -> [OpaquePointer] {
         let switches = elements.filter { snd_mixer_selem_has_capture_switch($0) != 0 }
         let meant = switches.filter { element in
@@ -136,7 +135,7 @@ final class CaptureMixer: @unchecked Sendable {
             return name == "Capture" || name.contains("Mic")
         }
         if meant.isEmpty { return switches.count == 1 ? switches : [] }
-        // Of inputs that exclude each other, switching one on switches the others off.
+        // Of mutually exclusive inputs, only one is switched on.
         let exclusive = meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) != 0 }
         let chosen = exclusive.first(where: isOn) ?? exclusive.first
         return meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) == 0 || $0 == chosen }
@@ -153,7 +152,7 @@ final class CaptureMixer: @unchecked Sendable {
         elements.first { element in items(of: element).contains { PolarPattern(item: $0) != nil } }
     }
 
-    /// Of a menu that concerns capture; empty for what is no menu.
+    /// Returns the items of a capture menu; empty for other elements.
     private static func items(of element: OpaquePointer) -> [String] {
         guard snd_mixer_selem_is_enumerated(element) != 0,
             snd_mixer_selem_is_enum_capture(element) != 0 || snd_mixer_selem_is_enum_playback(element) == 0
@@ -176,7 +175,8 @@ final class CaptureMixer: @unchecked Sendable {
 }
 
 extension PolarPattern {
-    /// What a card's menu calls it, such as `Omnidirectional`, `Omni` or `Sub-Cardioid`; nil for other patterns.
+    /// Creates a pattern from a menu item, such as `Omnidirectional`, `Omni` or `Sub-Cardioid`. Returns nil for other
+    /// patterns.
     init?(item: String) {
         let letters = item.lowercased().filter(\.isLetter)
         switch letters {

@@ -3,15 +3,15 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// A PCM device of ALSA that captures, set up as a microphone needs it (COD10). It never waits but in `wait`, which can be
-/// ended.
+/// An ALSA capture device for a microphone with low latency. Only `wait` blocks, and `signal` ends it.
 ///
-/// Unchecked: used by one thread at a time, the last of which closes it, but for `signal`.
+/// It is `@unchecked Sendable` because only one thread at a time uses it, the last of which closes it. `signal` may be
+/// called from any thread.
 final class CapturePCM: @unchecked Sendable {
-    /// Of 10 ms each: what the buffer holds (COD10).
+    /// The size of the buffer in periods of 10 ms. ALSA's default buffers of up to half a second would add latency.
     private static let periods: UInt32 = 4
 
-    /// What ended a wait.
+    /// The reason why a wait ended.
     enum Wake {
         case signalled
         case ready
@@ -19,23 +19,23 @@ final class CapturePCM: @unchecked Sendable {
         case nothing
     }
 
-    /// What the device says of itself at one moment.
+    /// The state of the device at one time.
     struct Status {
         var state: snd_pcm_state_t
-        /// Samples that can be read.
+        /// The number of samples per channel that can be read.
         var available: Int
-        /// Samples that were captured and not read: with those that are still on their way here.
+        /// The number of samples per channel that were captured and not read, including those in transit.
         var delay: Int
-        /// When that was so.
+        /// The time of this status.
         var instant: Instant
-        /// Whether the driver told a moment that nobody can believe.
+        /// Whether the driver's timestamp was implausible.
         var isDoubtful: Bool
     }
 
     let format: SampleFormat
     let channels: Int
     let rate: Int
-    /// Samples that it hands over at once, and that it holds at most.
+    /// The period and the size of the buffer, in samples per channel.
     let period: Int
     let buffer: Int
     private let isMonotonic: Bool
@@ -44,9 +44,8 @@ final class CapturePCM: @unchecked Sendable {
     private let wakeSignal: Int32
     private var isClosed = false
 
-    /// - Parameters:
-    ///   - name: of alsa-lib, such as `hw:CARD=Loopback,DEV=1`.
-    ///   - channels: that are wished for.
+    /// Opens a device by its alsa-lib name, such as `hw:CARD=Loopback,DEV=1`, if possible with the given number of
+    /// channels. Throws `PCMFailure`.
     init(name: String, channels: Int) throws(PCMFailure) {
         calsa_silence()
         var opened: OpaquePointer?
@@ -93,7 +92,7 @@ final class CapturePCM: @unchecked Sendable {
         return setup
     }
 
-    /// The number of the sound card behind it; nil for what is none, as a sound server.
+    /// The number of the sound card; nil for other devices, such as a sound server.
     var card: Int? {
         var info: OpaquePointer?
         guard snd_pcm_info_malloc(&info) >= 0 else { return nil }
@@ -103,13 +102,13 @@ final class CapturePCM: @unchecked Sendable {
         return number >= 0 ? Int(number) : nil
     }
 
-    /// Gives the device back; nothing but `signal` may be called after that. Harmless when called again.
+    /// Closes the device. Afterwards, only `signal` may be called. It may be called repeatedly.
     func close() {
         if !isClosed { snd_pcm_close(pcm) }
         isClosed = true
     }
 
-    /// Begins to capture; what was in the buffer before is gone.
+    /// Starts to capture with an empty buffer.
     func start() throws(PCMFailure) {
         if snd_pcm_state(pcm) != SND_PCM_STATE_PREPARED {
             snd_pcm_drop(pcm)
@@ -118,21 +117,20 @@ final class CapturePCM: @unchecked Sendable {
         try PCMFailure.check("start", snd_pcm_start(pcm))
     }
 
-    /// Goes on after the machine slept. Answers false when the device is not yet ready for that.
+    /// Resumes the device after the system was suspended. Returns false if the device is not ready yet.
     func resume() throws(PCMFailure) -> Bool {
         switch snd_pcm_resume(pcm) {
         case 0: return true
         case -EAGAIN: return false
-        // Those that cannot are started anew.
+        // Devices that cannot resume are restarted.
         default:
             try start()
             return true
         }
     }
 
-    /// Waits for a period, or for `signal`.
-    ///
-    /// - Parameter isPaced: not for the device, whose sound would come too early.
+    /// Waits for a period or for `signal`. With `isPaced`, it does not wait for the device, which would be ready too
+    /// early. Throws `PCMFailure`.
     func wait(milliseconds: Int32, isPaced: Bool = false) throws(PCMFailure) -> Wake {
         let result = try PCMFailure.check("poll", calsa_wait(isPaced ? nil : pcm, wakeSignal, milliseconds))
         if result & Int32(CALSA_SIGNALLED) != 0 { return .signalled }
@@ -140,7 +138,7 @@ final class CapturePCM: @unchecked Sendable {
         return result & Int32(CALSA_READY) != 0 ? .ready : .nothing
     }
 
-    /// Ends the wait that is under way, and every later one. Any thread's.
+    /// Ends the current wait and all later ones. It can be called from any thread.
     func signal() { calsa_signal_raise(wakeSignal) }
 
     func readStatus() throws(PCMFailure) -> Status {
@@ -149,7 +147,7 @@ final class CapturePCM: @unchecked Sendable {
         var time = timespec()
         snd_pcm_status_get_htstamp(status, &time)
         let told = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-        // A driver without times tells zero, and one that lies tells any.
+        // A driver without timestamps reports zero, and a faulty one reports arbitrary values.
         let isTimed = isMonotonic && told <= now && now - told < .seconds(1)
         let available = min(Int(snd_pcm_status_get_avail(status)), buffer)
         let delay = Int(snd_pcm_status_get_delay(status))
@@ -159,9 +157,8 @@ final class CapturePCM: @unchecked Sendable {
             instant: isTimed ? told : now, isDoubtful: isMonotonic && !isTimed && told != Instant(nanoseconds: 0))
     }
 
-    /// Reads what is there. Answers how many samples of each channel; none when there are none.
-    ///
-    /// - Parameter bytes: room for whole samples of each channel.
+    /// Reads the available audio and returns the number of samples per channel; 0 if there is none. The size of `bytes`
+    /// must be a multiple of one sample of all channels. Throws `PCMFailure`.
     func read(into bytes: UnsafeMutableRawBufferPointer) throws(PCMFailure) -> Int {
         let frames = bytes.count / (format.bytes * channels)
         let result = snd_pcm_readi(pcm, bytes.baseAddress, snd_pcm_uframes_t(frames))

@@ -2,32 +2,32 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// Makes frames of 20 ms at 48 kHz of what a device captured, such that the count of samples is the time: sample n belongs
-/// to the instant n/48000 s after the first, whatever the device's crystal does. It is told the time.
+/// Converts captured audio to frames of 20 ms at 48 kHz whose sample count is the time: sample n belongs to the time
+/// n/48000 s after the first, independent of the device's clock. It reads no clock; the caller passes the time.
 ///
-/// Where in the device's samples an instant lies is for `SampleClock` to say, and there the sample is read, between the
-/// device's own where need be. The pace bends by at most 0.2 % (three hundredths of a semitone), which takes up the
-/// crystal's deviation and what the clock learns. What is missing beyond that, as after an overrun, becomes silence of its
-/// very length, and what is there twice is left out.
+/// `SampleClock` maps times to positions in the device's samples, where the audio is read with interpolation. The rate
+/// changes by at most 0.2 % (three hundredths of a semitone), which compensates for the deviation of the device's clock
+/// and for corrections of the mapping. Larger gaps, as after an overrun, become silence of the same length, and
+/// duplicate audio is dropped.
 struct CaptureTimeline {
     struct Frame {
-        /// Channels interleaved.
+        /// The samples, with interleaved channels.
         var samples: [Int16]
-        /// When the first sample was captured.
+        /// The capture time of the first sample.
         var start: Instant
-        /// The first sample's number.
+        /// The number of the first sample.
         var ticks: Int64
     }
 
-    /// Beyond this, the pace is not bent but the place is changed.
+    /// The largest deviation that is corrected by the rate. Beyond it, the position is changed.
     static let tolerance = TimeSpan.milliseconds(20)
 
-    /// A longer gap is not filled: the count of samples jumps, and so does the time.
+    /// The longest gap that is filled with silence. After a longer one, the sample count and the time jump.
     static let longestSilence = TimeSpan.seconds(1)
 
     private static let mostBend = 0.002
 
-    /// In how many seconds the place is brought to where it should be.
+    /// The time, in seconds, in which a deviation is corrected.
     private static let patience = 2.0
 
     private let channels: Int
@@ -36,26 +36,28 @@ struct CaptureTimeline {
     private var frame: [Int16] = []
     private var scratch: [Float]
 
-    /// Of the first sample of all.
+    /// The capture time of the first sample; nil before it.
     private var origin: Instant?
 
-    /// The number of the next sample that is made.
+    /// The number of the next sample.
     private var ticks: Int64 = 0
 
-    /// Where that one lies in the device's samples.
+    /// The position of the next sample in the device's samples.
     private var place = 0.0
 
-    /// Samples of silence that come before that one.
+    /// The number of samples of silence to insert before the next sample.
     private var silenceDue = 0
 
     private(set) var clock: SampleClock
 
-    /// Samples that were made of nothing.
+    /// The number of samples of silence that were inserted.
     private(set) var silentSamples = 0
 
+    /// Creates a timeline.
+    ///
     /// - Parameters:
-    ///   - rate: of the device, in samples a second.
-    ///   - channels: 1 or 2, of what is appended and of what is made.
+    ///   - rate: The sample rate of the device.
+    ///   - channels: The number of channels, 1 or 2.
     init(rate: Int, channels: Int) {
         self.channels = channels
         nominalStep = Double(rate) / Double(AudioFrame.sampleRate)
@@ -64,7 +66,7 @@ struct CaptureTimeline {
         scratch = Array(repeating: 0, count: SoundBeat.sampleCount * channels)
     }
 
-    /// The device was started again, and counts its samples from zero.
+    /// Restarts after the device was restarted, because its sample count starts again at zero.
     mutating func restart() {
         clock.restart()
         resampler.restart()
@@ -72,15 +74,15 @@ struct CaptureTimeline {
         silenceDue = 0
     }
 
-    /// The device was at `position` at `instant`.
+    /// Records the position of the device at a time.
     mutating func observe(position: Int64, at instant: Instant) -> SampleClock.Verdict {
         clock.observe(position: position, at: instant)
     }
 
-    /// Appends what the device captured, channels interleaved.
+    /// Adds captured audio with interleaved channels.
     mutating func append(_ samples: [Float]) { samples.withUnsafeBufferPointer { resampler.append($0) } }
 
-    /// The next frame, if all of it is there.
+    /// Returns the next frame; nil if it is incomplete.
     mutating func next() -> Frame? {
         guard let first = origin ?? clock.instant(of: 0) else { return nil }
         origin = first
@@ -92,7 +94,7 @@ struct CaptureTimeline {
         return Frame(samples: frame, start: first + ClockRate.opus.span(ofTicks: start), ticks: start)
     }
 
-    /// Brings the frame on; answers false when that needs more samples.
+    /// Extends the current frame. Returns false if it requires more audio.
     private mutating func fill(from origin: Instant) -> Bool {
         if silenceDue > 0 {
             fillWithSilence()
@@ -127,8 +129,8 @@ struct CaptureTimeline {
     private mutating func read(from now: Instant, target: Double) -> Bool {
         let room = SoundBeat.sampleCount - frame.count / channels
         let span = ClockRate.opus.span(ofTicks: Int64(room))
-        // The device's own pace, and a little more or less for as long as the place is not what it should be: what the
-        // clock learns from one observation to the next must not be heard.
+        // The rate is that of the device, plus a small correction while the position deviates. Corrections of the
+        // mapping must not be audible.
         let pace = ((clock.position(at: now + span) ?? target) - target) / Double(room)
         let correction = (target - place) / (Self.patience * Double(AudioFrame.sampleRate))
         let bend = nominalStep * Self.mostBend

@@ -1,10 +1,10 @@
-/// Brings a device's channels to one or two: one is doubled, more are averaged.
+/// Converts a device's channels to one or two: a single channel is duplicated, and several are averaged.
 struct ChannelMix {
     let from: Int
-    /// 1 or 2.
+    /// The number of output channels, 1 or 2.
     let to: Int
 
-    /// - Parameter samples: channels interleaved.
+    /// Converts samples with interleaved channels.
     func mix(_ samples: [Float], into result: inout [Float]) {
         guard from != to else {
             result = samples
@@ -20,7 +20,8 @@ struct ChannelMix {
         }
     }
 
-    /// Of many channels, those with even numbers are the left ones: an interface's inputs stand in pairs.
+    /// Returns the mean of every other channel. Even channels are the left ones, because the inputs of audio interfaces
+    /// are paired.
     private func mean(_ samples: [Float], frame: Int, first: Int) -> Float {
         var (sum, count) = (Float.zero, Float.zero)
         for channel in stride(from: first, to: from, by: to) {

@@ -1,12 +1,12 @@
 import CALSA
 import Glibc
 
-/// What the user's configuration of alsa-lib calls "default", when that is hardware or a sound server. On a machine without
-/// either there may still be such a name, and behind it nothing.
+/// The device that alsa-lib's configuration calls "default", if it is hardware or a sound server. Without either, the
+/// name may exist without a device.
 struct DefaultMicrophone {
-    /// The number of the card behind it; nil for a sound server.
+    /// The number of the card; nil for a sound server.
     var card: Int?
-    /// What the hardware takes; nil when it is in use by another program.
+    /// The capabilities of the hardware; nil if another program uses it.
     var limits: CaptureLimits?
 
     static func find() -> DefaultMicrophone? {

@@ -1,20 +1,20 @@
 import Glibc
 
-/// What a microphone is called: by people and configurations, in a way that outlives a restart, and by alsa-lib.
+/// The names of a microphone: a persistent identifier for configurations, and alsa-lib's name.
 struct MicrophoneAddress: Hashable, CustomStringConvertible {
-    /// The user's own choice, in alsa-lib's configuration.
+    /// The default device of alsa-lib's configuration.
     static let standard = "default"
 
-    /// As it is asked for; nil for the best there is.
+    /// The requested identifier; nil for the preferred microphone.
     var id: String?
-    /// What alsa-lib opens.
+    /// The name that alsa-lib opens.
     var pcmName: String
-    /// The file behind it; nil when that is not known.
+    /// The path of the device node; nil if it is unknown.
     var node: String?
 
     var description: String { id.map { "microphone:\($0)" } ?? "microphone" }
 
-    /// Whether it is there and this process may not open it.
+    /// Whether the device exists but this process may not open it.
     var isForbidden: Bool {
         guard let node else { return false }
         let descriptor = open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
@@ -22,7 +22,7 @@ struct MicrophoneAddress: Hashable, CustomStringConvertible {
         return descriptor < 0 && [EACCES, EPERM].contains(errno)
     }
 
-    /// The group whose members may open it.
+    /// The group whose members may open it; nil if it is unknown.
     var group: String? {
         var status = stat()
         guard stat(node ?? "/dev/snd/timer", &status) == 0 else { return nil }
@@ -36,9 +36,8 @@ struct MicrophoneAddress: Hashable, CustomStringConvertible {
         }
     }
 
-    /// Looks an identifier up; one that no card has is left to alsa-lib, which knows names of its own.
-    ///
-    /// - Throws: `.notFound` when the best is asked for and there is none.
+    /// Finds a microphone by its identifier. An identifier of no card is passed to alsa-lib, which knows further names.
+    /// Throws `DeviceError.notFound` if there is no microphone and none was named.
     init(id: String?, cards: [SoundCard] = SoundCard.all(), hasDefault: () -> Bool = DefaultMicrophone.isThere)
         throws(DeviceError)
     {
@@ -60,23 +59,23 @@ struct MicrophoneAddress: Hashable, CustomStringConvertible {
 
     init(id: String?, _ card: SoundCard, _ device: Int) {
         self.id = id
-        // By the number, which holds for as long as the card is there; identifiers may hold what alsa-lib reads as syntax.
+        // The number is valid while the card exists. The card's ID may contain alsa-lib's syntax.
         pcmName = "hw:\(card.number),\(device)"
         node = "/dev/snd/pcmC\(card.number)D\(device)c"
     }
 
     // MARK: Identifiers
 
-    /// What a device is known by: hardware on USB by what it says of itself, wherever it is plugged in, and other cards by
-    /// the identifier that the kernel makes of their name. Two USB devices alike that have no serial number are told apart
-    /// by where they are plugged in.
+    /// Returns the identifier of a device. USB hardware is identified by its vendor, product and serial number, and
+    /// other cards by the kernel's ID. USB devices that are otherwise equal are distinguished by their ports.
     static func id(of card: SoundCard, device: Int, among cards: [SoundCard]) -> String {
         guard let usb = card.usb else { return "CARD=\(card.id),DEV=\(device)" }
         let isAlone = cards.filter { $0.usb?.name == usb.name }.count < 2
         return "usb-\(usb.name)\(isAlone ? "" : "@" + usb.port),DEV=\(device)"
     }
 
-    /// The device that an identifier names. One that was given while there were no two alike names the first of them.
+    /// Returns the device with an identifier; nil if there is none. An identifier without a port refers to the first of
+    /// several equal devices.
     static func device(named id: String, among cards: [SoundCard]) -> (card: SoundCard, device: Int)? {
         for alternatives in [cards, []] {
             for card in cards {

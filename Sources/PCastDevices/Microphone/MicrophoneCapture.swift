@@ -4,15 +4,15 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The body of a microphone's thread: reads the device, keeps its time, and gets it going again when it stopped.
+/// The loop of a microphone's thread: it reads the device, keeps the time, and restarts the device if necessary.
 ///
-/// Unchecked: all but `pcm.signal` and `statistics` is the thread's.
+/// It is `@unchecked Sendable` because only its thread uses it, except for `pcm.signal` and `statistics`.
 final class MicrophoneCapture: @unchecked Sendable {
-    /// A device that gives nothing for this long is told to start again, and for this long, given up.
+    /// The time without audio after which the device is restarted, and the time after which it has failed.
     private static let restartAfter = TimeSpan.milliseconds(500)
     private static let giveUpAfter = TimeSpan.seconds(3)
 
-    /// Between attempts that bear no fruit.
+    /// The interval of unsuccessful attempts, in milliseconds.
     private static let retryInterval: Int32 = 20
 
     private let pcm: CapturePCM
@@ -23,7 +23,7 @@ final class MicrophoneCapture: @unchecked Sendable {
     private var captured: [Float] = []
     private var mixed: [Float] = []
 
-    /// Samples that were read since the device was started.
+    /// The number of samples per channel that were read since the device was started.
     private var position: Int64 = 0
     private var lastSound = MonotonicClock.now()
     private let counts = Mutex(MicrophoneStatistics())
@@ -38,7 +38,7 @@ final class MicrophoneCapture: @unchecked Sendable {
 
     var statistics: MicrophoneStatistics { counts.withLock { $0 } }
 
-    /// Captures until it is signalled, which is answered with nil, or the device ends.
+    /// Captures until it is signalled (nil) or the device ends.
     func run(deliver: @Sendable (AudioFrame) -> Void) -> SourceEnd? {
         SoundPriority.request()
         do throws(PCMFailure) {
@@ -58,7 +58,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
     }
 
-    /// Waits, and takes in what is there. Answers false when signalled.
+    /// Waits, then reads the available audio. Returns false if it was signalled.
     private func step() throws(PCMFailure) -> Bool {
         _ = pace.allowed(at: MonotonicClock.now())
         let early = pace.wait(for: pcm.period)
@@ -70,7 +70,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         switch status.state {
         case SND_PCM_STATE_RUNNING, SND_PCM_STATE_DRAINING:
             if try take(status) { return true }
-            // It says that there is something, and there is nothing.
+            // The device reported audio, but there is none.
             guard wake == .broken || MonotonicClock.now() - lastSound > Self.restartAfter else { return true }
             return try restart()
         case SND_PCM_STATE_SUSPENDED: return try resume()
@@ -79,7 +79,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         }
     }
 
-    /// Reads what is there. Answers false when that is nothing.
+    /// Reads the available audio. Returns false if there is none.
     private func take(_ status: CapturePCM.Status) throws(PCMFailure) -> Bool {
         let now = MonotonicClock.now()
         let count = min(status.available, pace.allowed(at: now))
@@ -97,7 +97,7 @@ final class MicrophoneCapture: @unchecked Sendable {
             }
         }
         if let failure {
-            // The state tells which of the two it is when it is looked at again.
+            // The state of the device shows at the next check whether it is an overrun or a suspension.
             if failure.code == -EPIPE || failure.code == -ESTRPIPE { return true }
             throw failure
         }
@@ -110,9 +110,10 @@ final class MicrophoneCapture: @unchecked Sendable {
         return taken > 0
     }
 
-    // MARK: Starting again
+    // MARK: Restarts
 
-    /// After an overrun, or when nothing comes: what was lost becomes silence (COD10). Answers false when signalled.
+    /// Restarts the device after an overrun or if no audio arrives. The gap becomes silence, so that the timeline stays
+    /// correct. Returns false if it was signalled.
     private func restart() throws(PCMFailure) -> Bool {
         counts.withLock { $0.xruns += 1 }
         if MonotonicClock.now() - lastSound > Self.giveUpAfter {
@@ -126,7 +127,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         return try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) != .signalled
     }
 
-    /// After the machine slept. Answers false when signalled.
+    /// Restarts the device after the system was suspended. Returns false if it was signalled.
     private func resume() throws(PCMFailure) -> Bool {
         while try !pcm.resume() {
             if try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) == .signalled { return false }
@@ -135,7 +136,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         return try restart()
     }
 
-    // MARK: What is told
+    // MARK: Output
 
     private func note(isDoubtful: Bool) {
         let (silence, drift) = (timeline.silentSamples, timeline.clock.drift)

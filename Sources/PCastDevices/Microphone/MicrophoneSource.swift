@@ -2,7 +2,7 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// A microphone, or whatever else a PCM device of ALSA captures, at 48 kHz on the machine's own clock.
+/// A microphone or another ALSA capture device, at 48 kHz on the system clock.
 public final class MicrophoneSource: AudioSource {
     private enum Phase {
         case open(CapturePCM)
@@ -15,19 +15,22 @@ public final class MicrophoneSource: AudioSource {
         var capture: MicrophoneCapture?
     }
 
-    /// 1 or 2.
+    /// The number of channels, 1 or 2.
     public let channels: Int
 
     private let address: MicrophoneAddress
     private let mixer: CaptureMixer?
     private let state: Mutex<State>
 
-    /// Opens a microphone; nothing is captured before `start`.
+    /// Opens a microphone. It captures nothing before `start`.
     ///
     /// - Parameters:
-    ///   - id: of `SourceDeviceInfo`, or a name of alsa-lib such as `plughw:1,0`; nil for the best there is.
-    ///   - configuration: its channels and its polar pattern, where the card can change that; echoes are not this source's.
-    /// - Throws: `.notFound`; `.busy` when another program has it; `.forbidden`; `.faulty` when the driver refuses.
+    ///   - id: The identifier from `SourceDeviceInfo`, or a name of alsa-lib such as `plughw:1,0`; nil for the
+    ///     preferred microphone.
+    ///   - configuration: The channels, and the polar pattern if the card can change it. Echo cancellation is not part
+    ///     of this source.
+    /// - Throws: `DeviceError`: `.notFound`, `.busy` if another program uses it, `.forbidden`, or `.faulty` if the
+    ///   driver refuses it.
     public init(id: String?, configuration: AudioConfiguration) throws(DeviceError) {
         address = try MicrophoneAddress(id: id)
         channels = configuration.channels.channels
@@ -44,6 +47,8 @@ public final class MicrophoneSource: AudioSource {
 
     deinit { stop() }
 
+    /// Starts capturing. `deliver` receives audio and `ended` the end of the source, both on the microphone's thread.
+    /// Throws `DeviceError.noThread`. It has no effect after the first call.
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -55,7 +60,7 @@ public final class MicrophoneSource: AudioSource {
             do throws(IOError) {
                 let worker = try WorkerThread(name: "microphone") { [mixer] in
                     let end = capture.run(deliver: deliver)
-                    // Whoever is told of the end may want to open it again.
+                    // The device is closed first, because the callback may open it again.
                     pcm.close()
                     mixer?.release()
                     if let end { ended(end) }
@@ -67,9 +72,8 @@ public final class MicrophoneSource: AudioSource {
         }
     }
 
-    /// Changes what can be changed while it runs: the polar pattern. The channels stay as they were opened.
-    ///
-    /// - Returns: the capabilities whose wishes could not be granted, each with the reason for people.
+    /// Changes the polar pattern while capturing. The channels do not change. Returns the reason for each capability
+    /// that is unsatisfied.
     @discardableResult
     public func apply(_ configuration: AudioConfiguration) -> [DeviceCapability: String] {
         let pattern = configuration.polarPattern
@@ -77,11 +81,12 @@ public final class MicrophoneSource: AudioSource {
         return [.polarPattern: "the sound card has no control that switches to \(pattern.rawValue)"]
     }
 
-    /// What it has done since it was started.
+    /// The statistics since `start`.
     public var statistics: MicrophoneStatistics {
         state.withLock { $0.capture }?.statistics ?? MicrophoneStatistics()
     }
 
+    /// Stops capturing and releases the device. It may be called repeatedly.
     public func stop() {
         let phase = state.withLock { state in
             defer { state.phase = .over }

@@ -1,19 +1,20 @@
-/// What a microphone has done since it was started.
+/// The statistics of a microphone since it was started.
 public struct MicrophoneStatistics: Hashable, Sendable {
-    /// Frames of 20 ms that were delivered.
+    /// The number of delivered frames of 20 ms.
     public var frames = 0
 
-    /// How often the device ran over because it was not read in time, or stopped and was started again.
+    /// The number of overruns and restarts of the device.
     public var xruns = 0
 
-    /// Samples of silence that stand for what was lost.
+    /// The number of samples of silence that replace lost audio.
     public var silentSamples = 0
 
-    /// Times of the driver that nobody can believe.
+    /// The number of implausible driver timestamps.
     public var doubtfulTimes = 0
 
-    /// How much faster than it says the device is, in parts per million.
+    /// The deviation of the device's rate from its nominal rate, in parts per million; positive if it is faster.
     public var drift = 0.0
 
+    /// Creates statistics with zeros.
     public init() {}
 }

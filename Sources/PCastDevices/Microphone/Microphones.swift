@@ -1,12 +1,11 @@
 import Glibc
 import PCastMedia
 
-/// The microphones of this machine, by ALSA.
+/// The ALSA microphones of this machine.
 public enum Microphones {
-    /// Every PCM device that captures, the user's default first, then the best: what is plugged in, what is built in, what
-    /// only the kernel makes. Asking takes no device from a program that has it, and changes nothing.
-    ///
-    /// A card that may not be opened is listed with what everyone may know of it; opening it says which group may.
+    /// Returns every capture device: the default one, then the others in order of preference (USB, built in, virtual).
+    /// It does not disturb a program that uses a device. A card that may not be opened is listed with what is publicly
+    /// known; opening it reports the group to join.
     public static func enumerate() -> [SourceDevice] {
         let cards = SoundCard.all().map { card in (card: card, rank: card.rank) }.sorted { $0.rank < $1.rank }
             .map(\.card)
@@ -46,7 +45,7 @@ public enum Microphones {
             info: SourceDeviceInfo(id: id, name: name, mediaType: .audio, deviceType: .physical),
             identity: DeviceIdentity(
                 name: cardName, vendor: card?.usb?.vendor, product: card?.usb?.product, serial: card?.usb?.serial),
-            // One channel or two can always be had; of what is in use no more is known.
+            // Mono and stereo are always available. More is not known while a device is in use.
             capabilities: .audio(
                 AudioCapabilities(
                     sampleRates: limits?.rates ?? [], channels: limits?.channels ?? 1...2,
@@ -55,13 +54,13 @@ public enum Microphones {
 }
 
 extension CaptureLimits {
-    /// What can be known of a device without taking it from a program that has it.
+    /// Returns the capabilities of a device without disturbing a program that uses it; nil if they are unknown.
     static func know(_ name: String, of card: SoundCard, _ device: Int) -> CaptureLimits? {
         if let limits = try? CaptureLimits(opening: name) { return limits }
         return text("/proc/asound/card\(card.number)/stream\(device)").flatMap(CaptureLimits.init(usbStream:))
     }
 
-    /// Of a small file; nil when it is not there.
+    /// Returns the text of a small file; nil if it does not exist.
     private static func text(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -4,31 +4,32 @@ import Glibc
 /// A call of alsa-lib that failed.
 struct PCMFailure: Error {
     var call: String
-    /// Negative.
+    /// The negative error number.
     var code: Int32
 
-    /// Throws for what alsa-lib calls an error: a negative number.
+    /// Returns the result, or throws if it is negative.
     @discardableResult
     static func check(_ call: String, _ result: Int32) throws(PCMFailure) -> Int32 {
         guard result >= 0 else { throw PCMFailure(call: call, code: result) }
         return result
     }
 
-    /// Whether the device is no longer there.
+    /// Whether the device no longer exists.
     var isVanished: Bool { [-ENODEV, -ENOENT, -ENXIO, -ESHUTDOWN].contains(code) }
 
-    /// alsa-lib's words.
+    /// The call and alsa-lib's description.
     var reason: String { "\(call): \(String(cString: snd_strerror(code)))" }
 
-    /// As an error of a device.
+    /// Returns the error for applications.
     func error(of address: MicrophoneAddress) -> DeviceError {
         let device = address.description
-        // To alsa-lib, a card that may not be opened is none.
+        // alsa-lib reports a card that may not be opened as missing.
         if [-EACCES, -EPERM].contains(code) || isVanished && address.isForbidden {
             return .forbidden(device, group: address.group)
         }
         return switch code {
-        // Without waiting, a device that another program has is "again" to some plugins (COD9).
+        // EBUSY comes from configuring the device, not from opening it. Some plugins report EAGAIN instead in
+        // non-blocking mode.
         case -EBUSY, -EAGAIN: .busy(device)
         case -ECONNREFUSED, -EHOSTDOWN: .faulty(device, reason: "its sound server does not answer")
         case _ where isVanished: .notFound(device, lookedIn: "/dev/snd")

@@ -1,6 +1,6 @@
 import CALSA
 
-/// How a device writes one sample.
+/// The format of a device's samples.
 enum SampleFormat: CaseIterable {
     case signed16
     case signed32
@@ -10,7 +10,7 @@ enum SampleFormat: CaseIterable {
     /// The lower three of four bytes.
     case signed24
 
-    /// The best first: no more bytes than are of use.
+    /// The formats in order of preference, with no more bytes than useful.
     static let preferred: [SampleFormat] = [.signed16, .signed32, .float, .packed24, .signed24]
 
     init?(_ format: snd_pcm_format_t) {
@@ -36,7 +36,7 @@ enum SampleFormat: CaseIterable {
         }
     }
 
-    /// The samples as numbers from -1 to 1.
+    /// Converts the samples to numbers from -1 to 1.
     func floats(_ bytes: UnsafeRawBufferPointer, into samples: inout [Float]) {
         let count = bytes.count / self.bytes
         samples.removeAll(keepingCapacity: true)

@@ -1,20 +1,19 @@
 import PCastMedia
 
-/// Lets no more samples through than time has passed for: some PCMs (of files, of nothing) have no clock and hand over
-/// whatever is asked of them, as does a driver that lies. It is told the time.
+/// Limits the number of samples to the elapsed time. Some devices (`file`, `null`) have no clock and deliver as many
+/// samples as requested, and so do faulty drivers. It reads no clock; the caller passes the time.
 struct SamplePace {
-    /// More than any crystal is off by.
+    /// The factor by which a device may be faster than nominal.
     private static let haste = 1.001
 
     private let rate: Double
-    /// What a device has at once when it was not read for a while.
+    /// The size of the device's buffer, which may be available at once.
     private let capacity: Double
     private var allowance: Double
     private var last: Instant
 
-    /// - Parameters:
-    ///   - rate: in samples a second.
-    ///   - capacity: samples that the device holds at most.
+    /// Creates a limit. The rate is the sample rate, and the capacity the size of the device's buffer in samples per
+    /// channel.
     init(rate: Int, capacity: Int, at now: Instant) {
         self.rate = Double(rate) * Self.haste
         self.capacity = Double(capacity)
@@ -22,7 +21,7 @@ struct SamplePace {
         last = now
     }
 
-    /// Samples that may be taken now.
+    /// Returns the number of samples that may be read now.
     mutating func allowed(at now: Instant) -> Int {
         allowance = min(capacity, allowance + max(0, (now - last).seconds) * rate)
         last = now
@@ -31,7 +30,7 @@ struct SamplePace {
 
     mutating func take(_ count: Int) { allowance -= Double(count) }
 
-    /// How long it takes until so many may be taken; zero when they may be now.
+    /// Returns the time until a number of samples may be read; zero if they may be now.
     func wait(for count: Int) -> TimeSpan {
         TimeSpan(seconds: max(0, (min(Double(count), capacity) - allowance) / rate))
     }

@@ -1,28 +1,26 @@
-/// A sound card as sysfs lists it, which everyone may read.
+/// A sound card from sysfs, which every user may read.
 struct SoundCard: Hashable {
-    /// What USB hardware says of itself.
+    /// The identity of USB hardware.
     struct USB: Hashable {
-        /// Manufacturer, product and serial number, as udev writes them.
+        /// Vendor, product and serial number as udev writes them.
         var name: String
-        /// Four hexadecimal digits each.
+        /// The vendor ID and the product ID, four hexadecimal digits each.
         var vendor: String
         var product: String
         var serial: String?
-        /// Where it is plugged in, such as `1-2.4`.
+        /// The port, such as `1-2.4`.
         var port: String
     }
 
-    /// The kernel's number, which may be another after a restart.
+    /// The kernel's number, which can change at a restart.
     var number: Int
-    /// The kernel's identifier, such as `Loopback`: it is made of the card's name, and stays.
+    /// The kernel's ID, such as `Loopback`, which is derived from the card's name and persists.
     var id: String
     var usb: USB?
-    /// The numbers of its PCM devices that capture, ascending.
+    /// The numbers of its capture devices, ascending.
     var captureDevices: [Int]
 
-    /// Every card that captures, by their numbers.
-    ///
-    /// - Parameter root: where sysfs is mounted.
+    /// Returns every card with capture devices, by number. `root` is the mount point of sysfs.
     static func all(root: String = "/sys") -> [SoundCard] {
         let names = SysfsDevice.names(subsystem: "sound", root: root)
         return names.compactMap { name in
@@ -37,7 +35,7 @@ struct SoundCard: Hashable {
         .sorted { $0.number < $1.number }
     }
 
-    /// `pcmC0D1c`: device 1 of card 0 captures.
+    /// Returns the capture devices of a card. `pcmC0D1c` is capture device 1 of card 0.
     private static func captureDevices(of number: Int, in names: [String]) -> [Int] {
         let prefix = "pcmC\(number)D"
         return names.compactMap { name in

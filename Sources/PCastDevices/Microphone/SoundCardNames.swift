@@ -1,15 +1,15 @@
 import CALSA
 
-/// What a card's driver calls the card and its devices; unlike what sysfs says, only those who may open the card are told.
+/// The driver's names of a card and its devices. Only users who may open the card can read them.
 struct SoundCardNames {
-    /// Such as `USB-Audio`, `Loopback`.
+    /// The driver, such as `USB-Audio` or `Loopback`.
     var driver: String
-    /// For people.
+    /// The name of the card for display.
     var card: String
-    /// Of each device that captures, by its number.
+    /// The names of the capture devices, by number.
     var devices: [Int: String] = [:]
 
-    /// Throws when the card may not be opened.
+    /// Reads the names. Throws `PCMFailure` if the card may not be opened.
     init(_ card: SoundCard) throws(PCMFailure) {
         calsa_silence()
         var control: OpaquePointer?
@@ -36,8 +36,7 @@ struct SoundCardNames {
 }
 
 extension SoundCard {
-    /// For the choice of the best: hardware before what a driver only makes up, USB, which was plugged in on purpose, before
-    /// what is built in.
+    /// The order of preference: USB, which was connected deliberately, then built-in hardware, then virtual cards.
     var rank: Int {
         if usb != nil { return 0 }
         let driver = (try? SoundCardNames(self))?.driver

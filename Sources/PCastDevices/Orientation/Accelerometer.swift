@@ -1,28 +1,31 @@
-/// The accelerometer of a device's screen, read through the kernel's Industrial I/O (iio) subsystem
+/// The accelerometer of a device's screen, from the kernel's Industrial I/O (iio) subsystem
 /// (`Documentation/ABI/testing/sysfs-bus-iio`).
 public struct Accelerometer: Sendable {
-    /// Where the kernel and udev keep what they know.
+    /// The folders of the kernel's and udev's data.
     public struct Folders: Hashable, Sendable {
-        /// With a folder `iio:deviceN` for each sensor.
+        /// The folder with a folder `iio:deviceN` for each sensor.
         public var devices: String
         /// udev's database, with a file `+iio:iio:deviceN` or `cMAJOR:MINOR` for each sensor.
         public var udev: String
 
+        /// The folders of the running system.
         public static let system = Folders(devices: "/sys/bus/iio/devices", udev: "/run/udev/data")
 
+        /// Creates folders.
         public init(devices: String, udev: String) {
             self.devices = devices
             self.udev = udev
         }
     }
 
-    /// The driver's name for it.
+    /// The driver's name of the sensor.
     public let name: String
     private let folder: String
     private let matrix: MountMatrix
 
-    /// Finds the one that moves with the screen: one that says so before one that says nothing. One in the base of a
-    /// notebook computer knows nothing of how the screen is held, and is none.
+    /// Returns the accelerometer that moves with the screen; nil if there is none. One with a declared location
+    /// precedes one without. An accelerometer in the base of a notebook is ignored, because it does not move with the
+    /// screen.
     public static func find(in folders: Folders = .system) -> Accelerometer? {
         let numbers = SystemAttribute.names(in: folders.devices).compactMap { name in
             name.hasPrefix("iio:device") ? Int(name.dropFirst("iio:device".count)) : nil
@@ -42,7 +45,7 @@ public struct Accelerometer: Sendable {
         return silent
     }
 
-    /// udev's word goes before the firmware's, which it is there to correct.
+    /// Returns the location of a sensor. udev's value precedes the firmware's, which it corrects.
     private static func location(_ folder: String, _ udev: UdevProperties) -> String? {
         if let location = udev["ACCEL_LOCATION"] ?? SystemAttribute.read("\(folder)/location"), !location.isEmpty {
             return location
@@ -60,18 +63,18 @@ public struct Accelerometer: Sendable {
         matrix = written.flatMap { MountMatrix($0) } ?? .identity
     }
 
-    /// What it feels now, in the device's axes; blocks as long as the sensor takes, which may have to wake up. Nil when
-    /// it is gone or does not answer.
+    /// Returns the current acceleration in the device's axes; nil if the sensor does not respond. It blocks until the
+    /// sensor has answered, which may have to wake up first.
     public func read() -> Gravity? {
         guard let x = axis("x"), let y = axis("y"), let z = axis("z") else { return nil }
         let felt = matrix.apply(Gravity(x: x.value, y: y.value, z: z.value))
         if x.isScaled, y.isScaled, z.isScaled { return felt }
-        // A driver that does not say its unit still says the direction.
+        // Without a known unit, the direction is still valid.
         let factor = felt.magnitude > 0 ? Gravity.standard / felt.magnitude : 0
         return Gravity(x: felt.x * factor, y: felt.y * factor, z: felt.z * factor)
     }
 
-    /// `(raw + offset) * scale`, the last two of the axis or of all three.
+    /// Returns `(raw + offset) * scale`. Offset and scale are those of the axis, or of all three.
     private func axis(_ axis: String) -> (value: Double, isScaled: Bool)? {
         guard let raw = SystemAttribute.number("\(folder)/in_accel_\(axis)_raw") else { return nil }
         let offset =

@@ -2,23 +2,24 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// How this device is held, watched on one thread for as long as anyone wants to know.
+/// Watches the orientation of this device on one thread while there are followers.
 ///
-/// The accelerometer is read about seven times a second: a hand takes longer to turn a device, and each read wakes the
-/// sensor. One that goes away is looked for again once a second, and the last orientation holds meanwhile.
+/// It reads the accelerometer about seven times per second. Turning a device by hand takes longer, and each reading
+/// wakes the sensor. A sensor that disappears is searched for once per second, and the last orientation is kept
+/// meanwhile.
 public final class AccelerometerWatch: Sendable {
-    /// Between two readings.
+    /// The interval of the readings.
     public static let interval = TimeSpan.milliseconds(150)
 
-    /// Readings between two looks for an accelerometer that is not there.
+    /// The number of readings between searches for a missing accelerometer.
     private static let patience: Int64 = 7
 
     private struct State {
         var followers: [Int: @Sendable (Orientation) -> Void] = [:]
         var nextFollower = 0
-        /// Kept from watch to watch, as a device that was laid down meanwhile keeps it.
+        /// The orientation, which is kept while nobody follows it.
         var orientation: Orientation?
-        /// Whether this watch has told an orientation.
+        /// Whether an orientation was reported since the thread was started.
         var hasTold = false
         var pace: PacedThread?
     }
@@ -26,21 +27,21 @@ public final class AccelerometerWatch: Sendable {
     private let folders: Accelerometer.Folders
     private let state = Mutex(State())
 
-    /// - Parameter folders: where the sensors are; another than the system's in tests.
+    /// Creates a watch. Tests pass other folders than the system's.
     public init(folders: Accelerometer.Folders = .system) { self.folders = folders }
 
-    /// Whether there is an accelerometer now. Reads a few files.
+    /// Whether there is an accelerometer now. It reads a few files.
     public var isPresent: Bool { Accelerometer.find(in: folders) != nil }
 
-    /// How the device is held, as last felt; nil when there was no accelerometer, or nobody ever watched.
+    /// The last known orientation; nil if there was no accelerometer or nobody has followed it.
     public var orientation: Orientation? { state.withLock { $0.orientation } }
 
-    /// Begins to watch, or joins who does.
+    /// Follows the orientation.
     ///
-    /// - Parameter changed: is called with the present orientation, at once or when it is first felt, and then on the
-    ///   watching thread with each other one; it must not block.
-    /// - Returns: a hold on the watch, which goes on until its `cancel` or its end.
-    /// - Throws: `.noThread`.
+    /// - Parameter changed: A callback with the current orientation, at once or when it is first known, and then with
+    ///   each change on the watching thread. It must not block.
+    /// - Returns: A subscription, which lasts until its `cancel` or its deinitialization.
+    /// - Throws: `DeviceError.noThread`.
     public func follow(_ changed: @escaping @Sendable (Orientation) -> Void) throws(DeviceError) -> Following {
         let (number, known, pace) = state.withLock { state -> (Int, Orientation?, PacedThread?) in
             let number = state.nextFollower
@@ -69,7 +70,7 @@ public final class AccelerometerWatch: Sendable {
         return following
     }
 
-    /// One reading.
+    /// Takes one reading.
     private func beat(_ beat: Int64, _ reading: borrowing Mutex<Accelerometer?>) {
         let accelerometer = reading.withLock { accelerometer in
             if accelerometer == nil, beat % Self.patience == 0 { accelerometer = Accelerometer.find(in: folders) }
@@ -98,7 +99,7 @@ public final class AccelerometerWatch: Sendable {
         pace?.stop()
     }
 
-    /// Keeps the watch going.
+    /// A subscription to the orientation.
     public final class Following: Sendable {
         private let watch: AccelerometerWatch
         private let number: Int
@@ -110,8 +111,8 @@ public final class AccelerometerWatch: Sendable {
 
         deinit { cancel() }
 
-        /// Ends it; with the last one the thread ends too, and has ended when this returns, unless it is the caller.
-        /// Harmless when called again.
+        /// Ends the subscription. With the last one, the thread ends, and has ended when this returns, unless it is the
+        /// caller. It may be called repeatedly.
         public func cancel() { watch.leave(number) }
     }
 }

@@ -1,23 +1,28 @@
-/// Where gravity pulls, as a device feels it, in m/s²: x to the right of its screen, y to the screen's top, z out of the
-/// screen towards who looks at it.
+/// The direction of gravity in a device's axes, in m/s²: x to the right of its screen, y to the top, z out of the
+/// screen towards the viewer.
 ///
-/// The vector points to the ground: a device held upright has (0, -9.81, 0), one that lies on its back (0, 0, -9.81).
-/// That is what HID sensors report, and what the mount matrices of udev's `60-sensor.hwdb` and of device trees are made
-/// for, since screens on Linux are turned by it. (The kernel's `mount-matrix.txt`, a draft "for discussion", draws the
-/// opposite sign; a device whose matrix was made after that drawing stands on its head, here as on the desktop.)
+/// The vector points to the ground: an upright device has (0, -9.81, 0), one that lies on its back (0, 0, -9.81). HID
+/// sensors report it like this, and the mount matrices in udev's `60-sensor.hwdb` and in device trees assume it,
+/// because Linux desktops rotate screens by it. (The kernel's `mount-matrix.txt`, a draft "for discussion", shows the
+/// opposite sign. A matrix that follows that draft is upside down here, as on the desktop.)
 public struct Gravity: Hashable, Sendable {
+    /// The component to the right of the screen, in m/s².
     public var x: Double
+    /// The component to the top of the screen, in m/s².
     public var y: Double
+    /// The component out of the screen, in m/s².
     public var z: Double
 
-    /// At rest, on the ground.
+    /// The standard gravity, in m/s².
     public static let standard = 9.806_65
 
+    /// Creates a vector, in m/s².
     public init(x: Double, y: Double, z: Double) {
         self.x = x
         self.y = y
         self.z = z
     }
 
+    /// The magnitude in m/s².
     public var magnitude: Double { (x * x + y * y + z * z).squareRoot() }
 }

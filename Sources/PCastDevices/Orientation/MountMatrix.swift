@@ -1,12 +1,12 @@
-/// How an accelerometer is built into its device: what turns its vectors into the device's, as
-/// `Documentation/ABI/testing/sysfs-bus-iio` (`in_mount_matrix`) and udev's `ACCEL_MOUNT_MATRIX` write it:
-/// `0, -1, 0; 1, 0, 0; 0, 0, 1`, row after row.
+/// The mounting of an accelerometer in its device: a matrix that converts its vectors to the device's axes. The text
+/// form is that of `Documentation/ABI/testing/sysfs-bus-iio` (`in_mount_matrix`) and udev's `ACCEL_MOUNT_MATRIX`: `0,
+/// -1, 0; 1, 0, 0; 0, 0, 1`, row by row.
 struct MountMatrix: Hashable {
     private let rows: [[Double]]
 
     static let identity = MountMatrix("1, 0, 0; 0, 1, 0; 0, 0, 1")!
 
-    /// Nil for what is no matrix of three rows of three numbers, or one that is nothing but zeros.
+    /// Parses a matrix. Returns nil if it has not three rows of three numbers or consists of zeros.
     init?(_ text: String) {
         rows = text.split(separator: ";").map { row in
             row.split(separator: ",", omittingEmptySubsequences: false).map { Self.number($0) ?? .nan }

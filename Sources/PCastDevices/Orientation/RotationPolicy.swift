@@ -1,43 +1,42 @@
 public import PCastCodecs
 
-/// Which way a camera's pictures are turned before anyone sees them. Pure.
+/// Decides the rotation of a camera's frames.
 ///
-/// Seed 004: following the device's rotation, frames match how the user holds the device, however the user interface is
-/// turned; following the user interface's, they stay locked to it, however the device is held.
+/// With `followDeviceRotation`, frames match the orientation of the device, independent of the user interface. With
+/// `followUIRotation`, they match the user interface, independent of the device.
 ///
-/// | mode | with an accelerometer | without |
-/// |---|---|---|
-/// | `automatic` | follows the device | follows the user interface |
-/// | `followDeviceRotation` | follows the device | follows the user interface, and is told as unmet |
-/// | `followUIRotation` | follows the user interface | follows the user interface |
+/// | mode | with an accelerometer | without | |---|---|---| | `automatic` | follows the device | follows the user
+/// interface | | `followDeviceRotation` | follows the device | follows the user interface; reported as unsatisfied | |
+/// `followUIRotation` | follows the user interface | follows the user interface |
 ///
-/// What is followed, F, is a turn clockwise from upright: of the device as who sees its screen sees it, or the turn that
-/// the device would have if the user interface stood upright. With the mounting M, which brings the sensor's picture
-/// upright while the device is upright, pictures are turned clockwise by
+/// The followed rotation F is clockwise from upright: that of the device as its user sees the screen, or the rotation
+/// of the device at which the user interface is upright. The mounting M makes the sensor's frames upright while the
+/// device is upright. Frames are rotated clockwise by:
 ///
-/// | camera | turn |
-/// |---|---|
-/// | looks away (`environment`) | M + F: it turns as the device does |
-/// | looks at the user (`user`), or nobody knows (`undefined`) | M - F: it looks the other way, and turns the other way |
+/// | camera | rotation | |---|---| | faces away (`environment`) | M + F: it turns with the device | | faces the user
+/// (`user`) or unknown (`undefined`) | M - F: it faces the other way and turns the other way |
 ///
-/// Cameras of which nobody wrote down where they look are those of convertible computers, above the screen.
+/// Cameras with an unknown direction are those of convertible computers, above the screen.
 ///
-/// So a telephone with M = 90° (a landscape sensor), its interface locked upright (F = 0), gives portrait pictures even
-/// while it is held sideways; when it follows the device held sideways (F = 90° or 270°), it gives landscape ones.
+/// A phone with M = 90° (a landscape sensor) whose interface is locked upright (F = 0) thus gives portrait frames even
+/// while it is held sideways. If it follows the device (F = 90° or 270°), it gives landscape frames.
 public struct RotationPolicy: Hashable, Sendable {
-    /// What pictures are turned by.
+    /// The source of the rotation.
     public enum Guide: Hashable, Sendable {
         case device
         case userInterface
     }
 
+    /// The decision about the rotation.
     public struct Decision: Hashable, Sendable {
-        /// What brings pictures upright, clockwise.
+        /// The clockwise rotation that makes frames upright.
         public var turn: PictureTurn
+        /// The source of the rotation.
         public var guide: Guide
-        /// Whether the device was to be followed and has no accelerometer.
+        /// Whether the device's orientation was requested but it has no accelerometer.
         public var isUnmet: Bool
 
+        /// Creates a decision.
         public init(turn: PictureTurn, guide: Guide, isUnmet: Bool = false) {
             self.turn = turn
             self.guide = guide
@@ -45,25 +44,33 @@ public struct RotationPolicy: Hashable, Sendable {
         }
     }
 
+    /// The rotation mode.
     public var mode: VideoSourceRotationMode
+    /// The clockwise rotation that makes the sensor's frames upright while the device is upright.
     public var mounting: PictureTurn
+    /// The direction that the camera faces.
     public var facing: FacingMode
 
+    /// Creates a policy.
+    ///
     /// - Parameters:
-    ///   - mounting: clockwise, brings the sensor's picture upright while the device is upright
+    ///   - mode: The rotation mode.
+    ///   - mounting: The clockwise rotation that makes the sensor's frames upright while the device is upright
     ///     (`VideoCapabilities.mountingTurns` quarters).
-    ///   - facing: where the camera looks.
+    ///   - facing: The direction that the camera faces.
     public init(mode: VideoSourceRotationMode, mounting: PictureTurn = .none, facing: FacingMode = .undefined) {
         self.mode = mode
         self.mounting = mounting
         self.facing = facing
     }
 
+    /// Decides the rotation.
+    ///
     /// - Parameters:
-    ///   - device: how the device is held; nil where there is no accelerometer. One that has not been able to tell yet,
-    ///     because the device has lain flat all the time, leaves it to the user interface.
-    ///   - userInterface: as the application sets it: how far clockwise the device is turned when the interface stands
-    ///     upright.
+    ///   - device: The orientation of the device; nil without an accelerometer. While it is unknown, because the device
+    ///     has always lain flat, the user interface decides.
+    ///   - userInterface: The clockwise rotation of the device at which the application's user interface is upright.
+    /// - Returns: The rotation and its source.
     public func decide(device: Orientation?, userInterface: PictureTurn) -> Decision {
         if mode != .followUIRotation, let held = device?.turn {
             return Decision(turn: turn(following: held), guide: .device)

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A small file of the kernel's or udev's.
+/// Small files of the kernel and of udev.
 enum SystemAttribute {
-    /// As long as the longest property file of udev; the kernel's own are a page at most.
+    /// The largest size, that of udev's longest property files. The kernel's files are at most a page long.
     private static let limit = 65_536
 
-    /// The file's text without white space around it; nil when it cannot be read, or is no text.
+    /// Returns the text of a file without surrounding white space; nil if it cannot be read or is not UTF-8.
     static func read(_ path: String) -> String? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
@@ -14,7 +14,7 @@ enum SystemAttribute {
         var part = [UInt8](repeating: 0, count: 4_096)
         while bytes.count < limit {
             let count = Glibc.read(file, &part, part.count)
-            // A sensor that is asleep answers late and may be interrupted.
+            // A sensor that wakes up answers late, and the call may be interrupted.
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
             guard count > 0 else { break }
@@ -31,7 +31,7 @@ enum SystemAttribute {
         return value
     }
 
-    /// What is in a folder, without order; empty when it is none.
+    /// Returns the names in a folder in no particular order; empty if it does not exist.
     static func names(in folder: String) -> [String] {
         guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }

@@ -1,10 +1,9 @@
-/// What udev's rules and hardware database say of a sensor: lines `E:NAME=VALUE` of a file of its database.
+/// The properties of a sensor from udev's rules and hardware database: lines `E:NAME=VALUE` in its database.
 struct UdevProperties {
     private var values: [String: String] = [:]
 
-    /// - Parameters:
-    ///   - name: the kernel's, `iio:device0`.
-    ///   - folder: the device's in sysfs; its `dev` names the file of what has a node in /dev.
+    /// Reads the properties of the kernel's device `name`, such as `iio:device0`, whose sysfs folder is `folder`. Its
+    /// attribute `dev` names the database file of a device with a node in `/dev`.
     init(of name: String, at folder: String, in database: String) {
         let node = SystemAttribute.read("\(folder)/dev").flatMap { SystemAttribute.read("\(database)/c\($0)") }
         guard let text = node ?? SystemAttribute.read("\(database)/+iio:\(name)") else { return }

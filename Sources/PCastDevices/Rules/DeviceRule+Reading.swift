@@ -1,7 +1,7 @@
 import PCastMedia
 
 extension DeviceRule {
-    /// The rules of a whole file.
+    /// Returns the rules of a file. Throws `JSON5Error`.
     static func all(of file: JSON5Value) throws(JSON5Error) -> [DeviceRule] {
         var rules: [DeviceRule] = []
         for member in try file.members("a file of device rules") {

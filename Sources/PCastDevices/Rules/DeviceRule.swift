@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// What somebody knows of the devices that a pattern finds.
+/// Properties of the devices that match a pattern.
 struct DeviceRule: Hashable, Sendable {
     var pattern: DevicePattern
     var facingMode: FacingMode?
@@ -8,7 +8,7 @@ struct DeviceRule: Hashable, Sendable {
     var polarPattern: PolarPattern?
     var name: String?
 
-    /// Quarter turns clockwise, 0 to 3.
+    /// The clockwise quarter turns, 0 to 3.
     var mountingTurns: Int?
     var isHidden: Bool?
 
@@ -31,11 +31,11 @@ struct DeviceRule: Hashable, Sendable {
     }
 }
 
-/// Which devices a rule is about: those that have all of it.
+/// A pattern of devices. All of its fields must match.
 struct DevicePattern: Hashable, Sendable {
     var mediaType: MediaType?
 
-    /// Four hexadecimal digits in lower case.
+    /// The vendor ID, four hexadecimal digits in lower case.
     var vendor: String?
     var product: String?
     var serial: NamePattern?
@@ -44,7 +44,7 @@ struct DevicePattern: Hashable, Sendable {
 
     var isEmpty: Bool { self == DevicePattern() }
 
-    /// By what the hardware says of itself, whatever other rules call it.
+    /// Returns whether a device matches. The hardware's own identity counts, and not a name from another rule.
     func matches(_ device: SourceDevice) -> Bool {
         let identity = device.identity
         if let mediaType, device.info.mediaType != mediaType { return false }

@@ -1,13 +1,12 @@
 import Glibc
 
 extension DeviceRules {
-    /// Far more than anybody writes by hand.
+    /// The largest file, much larger than any written by hand.
     private static let largestFile = 64 * 1_024
 
-    /// The rules of this machine: of the file that `PCAST_DEVICES` names, else of `~/.config/pcast/devices.json5` (or
-    /// below `XDG_CONFIG_HOME`), else of `/etc/pcast/devices.json5`; none when there is no file.
-    ///
-    /// - Throws: of a file that is there and cannot be read or understood, and of one that is named and not there.
+    /// The rules of this machine: from the file in `PCAST_DEVICES`, else from `~/.config/pcast/devices.json5` (or under
+    /// `XDG_CONFIG_HOME`), else from `/etc/pcast/devices.json5`; empty without a file. Throws `DeviceRulesError` if a
+    /// file cannot be read or parsed, or if the file in `PCAST_DEVICES` does not exist.
     public static var standard: DeviceRules {
         get throws(DeviceRulesError) {
             var environment: [String: String] = [:]
@@ -18,7 +17,7 @@ extension DeviceRules {
         }
     }
 
-    /// - Parameter system: the file of all the machine's users.
+    /// Returns the rules for an environment. `system` is the file for all users. Throws `DeviceRulesError`.
     static func standard(environment: [String: String], system: String = "/etc/pcast/devices.json5")
         throws(DeviceRulesError) -> DeviceRules
     {
@@ -30,7 +29,7 @@ extension DeviceRules {
         return DeviceRules()
     }
 
-    /// Reads a file of JSON5.
+    /// Reads a JSON5 file. Throws `DeviceRulesError`.
     public init(file path: String) throws(DeviceRulesError) {
         guard let text = try Self.text(of: path) else {
             throw DeviceRulesError(file: path, line: nil, reason: "there is no such file")
@@ -44,7 +43,7 @@ extension DeviceRules {
         }
     }
 
-    /// Nil when there is no such file.
+    /// Returns the text of a file; nil if it does not exist.
     private static func text(of path: String) throws(DeviceRulesError) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -1,31 +1,31 @@
-/// What hardware cannot tell of itself, and somebody wrote down: where a USB camera looks, how it is mounted, from which
-/// directions a microphone hears, what it is to be called, and whether it is to be offered at all.
+/// Properties that hardware does not report and an administrator states: the direction that a USB camera faces, its
+/// mounting, the polar pattern of a microphone, the name, and whether the device is offered.
 ///
-/// `configs/devices.json5` is such a text and describes its form. Rules are about hardware only. All that match a device
-/// apply from the first to the last, and what a later one says takes the place of what an earlier one said.
+/// `configs/devices.json5` is an example and describes the format. Rules apply only to hardware. All rules that match a
+/// device apply in order, and later ones override earlier ones.
 public struct DeviceRules: Hashable, Sendable {
     private var rules: [DeviceRule] = []
 
-    /// No rules.
+    /// Creates an empty list of rules.
     public init() {}
 
-    /// Reads JSON5.
+    /// Parses JSON5. Throws `DeviceRulesError`.
     public init(text: String) throws(DeviceRulesError) {
         do { rules = try DeviceRule.all(of: JSON5Reader.read(text)) } catch {
             throw DeviceRulesError(line: error.line, reason: error.reason)
         }
     }
 
-    /// How many there are.
+    /// The number of rules.
     public var count: Int { rules.count }
 
-    /// Says of a device what is known of it. Only hardware is spoken of.
+    /// Applies the matching rules to a device. Only hardware is changed.
     public func apply(to device: inout SourceDevice) { for rule in matching(device) { rule.apply(to: &device) } }
 
-    /// Whether a device is not to be offered.
+    /// Returns whether a device is hidden.
     public func hides(_ device: SourceDevice) -> Bool { matching(device).compactMap(\.isHidden).last ?? false }
 
-    /// The devices that are offered, with all that is known of them.
+    /// Returns the devices that are not hidden, with the rules applied.
     public func applied(to devices: [SourceDevice]) -> [SourceDevice] {
         devices.filter { !hides($0) }.map { device in
             var device = device

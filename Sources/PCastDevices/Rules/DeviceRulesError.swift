@@ -1,14 +1,15 @@
-/// What is wrong with a file of device rules.
+/// An error in a file of device rules.
 public struct DeviceRulesError: Error, Hashable, Sendable {
-    /// Nil for a text that is of no file.
+    /// The path of the file; nil for a text without a file.
     public var file: String?
 
-    /// The first is 1; nil when the file cannot be read at all.
+    /// The line, starting at 1; nil if the file cannot be read.
     public var line: Int?
 
-    /// For people: what stands there and what is accepted instead.
+    /// The reason for display, with the accepted values.
     public var reason: String
 
+    /// Creates an error.
     public init(file: String? = nil, line: Int?, reason: String) {
         self.file = file
         self.line = line
@@ -17,6 +18,7 @@ public struct DeviceRulesError: Error, Hashable, Sendable {
 }
 
 extension DeviceRulesError: CustomStringConvertible {
+    /// The file, the line and the reason.
     public var description: String {
         let place = [file, line.map { "line \($0)" }].compactMap { $0 }.joined(separator: ", ")
         return "\(place.isEmpty ? "the device rules" : place): \(reason)"

@@ -1,5 +1,5 @@
 extension JSON5Reader {
-    /// A string in either quotes.
+    /// Parses a string in single or double quotes.
     mutating func string() throws(JSON5Error) -> String {
         let quote = peek
         advance()
@@ -16,7 +16,7 @@ extension JSON5Reader {
         throw refusal("a string has no end on its line")
     }
 
-    /// What stands behind a backslash.
+    /// Parses the text after a backslash.
     private mutating func escape(into text: inout String.UnicodeScalarView) throws(JSON5Error) {
         guard let scalar = peek else { throw refusal("a string has no end") }
         advance()
@@ -37,7 +37,7 @@ extension JSON5Reader {
         }
     }
 
-    /// A character by its number, of which those beyond 16 bits are written as two.
+    /// Parses a character code. Characters beyond 16 bits are written as a surrogate pair.
     private mutating func scalar16(digits: Int) throws(JSON5Error) -> Unicode.Scalar {
         let high = try hexadecimal(digits: digits)
         if let scalar = Unicode.Scalar(high) { return scalar }
@@ -61,7 +61,7 @@ extension JSON5Reader {
         return number
     }
 
-    /// Decimal, with or without a sign, a point and an exponent, or hexadecimal.
+    /// Parses a decimal number with optional sign, point and exponent, or a hexadecimal number.
     mutating func number() throws(JSON5Error) -> Double {
         let start = position
         while let scalar = peek, scalar.isASCII, scalar.continuesNumber { advance() }
@@ -83,7 +83,7 @@ extension JSON5Reader {
         return sign * number
     }
 
-    /// JSON5 leaves the digits on one side of a point away.
+    /// Adds the digits that JSON5 allows to omit on one side of a point.
     private static func completed(_ digits: Substring) -> String {
         let parts = digits.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return String(digits) }

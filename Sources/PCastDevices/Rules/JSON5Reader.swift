@@ -1,17 +1,16 @@
-/// Reads JSON5 (https://spec.json5.org): JSON with comments, names without quotes, and commas at the end.
+/// A JSON5 parser (https://spec.json5.org): JSON with comments, unquoted names and trailing commas.
 ///
-/// Foundation reads it too, but says of a mistake only that there is one; a person who writes a file by hand needs the
-/// line. Infinity, NaN and escapes in names without quotes, which nothing here has a use for, are refused, and so is a
-/// name that stands twice in an object.
+/// Foundation can parse JSON5, too, but it does not report the line of an error, which people who write the file need.
+/// Infinity, NaN, escapes in unquoted names and duplicate names are rejected.
 struct JSON5Reader {
-    /// Deeper than any file of ours, and far from the end of a thread's stack.
+    /// The largest depth. It exceeds that of valid files and does not exhaust the stack.
     private static let largestDepth = 16
 
     private let scalars: [Unicode.Scalar]
     private var index = 0
     private var line = 1
 
-    /// The one value of a whole text.
+    /// Parses a whole text. Throws `JSON5Error`.
     static func read(_ text: String) throws(JSON5Error) -> JSON5Value {
         var reader = JSON5Reader(scalars: Array(text.unicodeScalars))
         let value = try reader.value(depth: 0)
@@ -65,7 +64,7 @@ struct JSON5Reader {
         return elements
     }
 
-    /// Takes the bracket that ends a list, if it is next.
+    /// Consumes the closing bracket of a list if it is next. Returns whether it was.
     private mutating func closes(_ bracket: Unicode.Scalar) throws(JSON5Error) -> Bool {
         try skipBlanks()
         guard peek == bracket else { return false }
@@ -99,7 +98,7 @@ struct JSON5Reader {
 }
 
 extension JSON5Reader {
-    /// What comes next; nil at the end.
+    /// The next character; nil at the end.
     var peek: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
 
     var position: Int { index }
@@ -113,7 +112,7 @@ extension JSON5Reader {
     func refusal(_ reason: String) -> JSON5Error { JSON5Error(line: line, reason: reason) }
 
     mutating func advance() {
-        // A carriage return and a line feed are one end of a line.
+        // A carriage return followed by a line feed is a single line ending.
         if scalars[index].endsLine, !(scalars[index] == "\r" && index + 1 < scalars.count && scalars[index + 1] == "\n")
         {
             line += 1
@@ -121,14 +120,14 @@ extension JSON5Reader {
         index += 1
     }
 
-    /// Takes it if it is next.
+    /// Consumes a character if it is next. Returns whether it was.
     mutating func take(_ scalar: Unicode.Scalar) -> Bool {
         guard peek == scalar else { return false }
         advance()
         return true
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     mutating func skipBlanks() throws(JSON5Error) {
         while let scalar = peek {
             if scalar.properties.isWhitespace || scalar == "\u{FEFF}" {
@@ -156,7 +155,7 @@ extension JSON5Reader {
 }
 
 extension Unicode.Scalar {
-    /// The ends of lines of ECMAScript.
+    /// Whether it is a line terminator of ECMAScript.
     var endsLine: Bool { self == "\n" || self == "\r" || self == "\u{2028}" || self == "\u{2029}" }
 
     fileprivate func continuesName(isFirst: Bool) -> Bool {

@@ -1,5 +1,6 @@
 extension JSON5Value {
-    /// - Parameter what: what an object is expected to be, for people.
+    /// Returns the members of an object. `what` describes the expected object in the error. Throws `JSON5Error` for
+    /// another value.
     func members(_ what: String) throws(JSON5Error) -> [JSON5Member] {
         guard case .object(let members) = content else {
             throw JSON5Error(line: line, reason: "\(what) is an object, { }")
@@ -15,7 +16,7 @@ extension JSON5Member {
         refusal("means nothing here: there are \(accepted.joined(separator: ", "))")
     }
 
-    /// One of some words.
+    /// Returns the value as one of the accepted words. Throws `JSON5Error`.
     func word<Word: RawRepresentable<String>>(_ accepted: [Word]) throws(JSON5Error) -> Word {
         guard case .string(let text) = value.content, let word = accepted.first(where: { $0.rawValue == text }) else {
             throw refusal("takes one of \(accepted.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))")
@@ -33,7 +34,7 @@ extension JSON5Member {
         return flag
     }
 
-    /// Quarter turns.
+    /// Returns the value as quarter turns, 0 to 3. Throws `JSON5Error`.
     func turns() throws(JSON5Error) -> Int {
         guard case .number(let number) = value.content, let turns = Int(exactly: number), (0...3).contains(turns) else {
             throw refusal("takes a number of quarter turns clockwise: 0, 1, 2 or 3")
@@ -41,7 +42,7 @@ extension JSON5Member {
         return turns
     }
 
-    /// What USB calls a vendor or a product, in lower case.
+    /// Returns the value as a USB vendor or product ID in lower case. Throws `JSON5Error`.
     func hexadecimal() throws(JSON5Error) -> String {
         guard case .string(let text) = value.content, text.utf8.count == 4, UInt16(text, radix: 16) != nil,
             !text.hasPrefix("+")

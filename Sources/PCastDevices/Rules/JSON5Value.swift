@@ -1,4 +1,4 @@
-/// A value of JSON5, and the line on which it begins.
+/// A JSON5 value and the line on which it starts.
 struct JSON5Value: Hashable, Sendable {
     enum Content: Hashable, Sendable {
         case null
@@ -7,7 +7,7 @@ struct JSON5Value: Hashable, Sendable {
         case string(String)
         case array([JSON5Value])
 
-        /// In the order of the text; no two of a name.
+        /// Members in the order of the text, with unique names.
         case object([JSON5Member])
     }
 
@@ -15,16 +15,16 @@ struct JSON5Value: Hashable, Sendable {
     let line: Int
 }
 
-/// What stands in an object of JSON5.
+/// A member of a JSON5 object.
 struct JSON5Member: Hashable, Sendable {
     let name: String
 
-    /// Of the name.
+    /// The line of the name.
     let line: Int
     let value: JSON5Value
 }
 
-/// Why a text is no JSON5, or not the one that is expected.
+/// The reason why a text is not valid JSON5 or not the expected one.
 struct JSON5Error: Error, Hashable, Sendable {
     let line: Int
     let reason: String

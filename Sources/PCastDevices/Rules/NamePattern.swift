@@ -1,4 +1,4 @@
-/// A name in which `*` stands for anything and `?` for one character. Upper and lower case are the same.
+/// A pattern for names, in which `*` matches any text and `?` any character. It ignores case.
 struct NamePattern: Hashable, Sendable {
     private let pattern: [Character]
 
@@ -7,7 +7,8 @@ struct NamePattern: Hashable, Sendable {
     func matches(_ text: String) -> Bool {
         let text = Array(text.lowercased())
         var (place, position) = (0, 0)
-        // Where to go on when what follows the last star does not fit: the star takes one character more.
+        // The last star and the text position that it has reached. If the rest does not match, the star covers one more
+        // character.
         var star: (place: Int, position: Int)?
         while position < text.count {
             if place < pattern.count, pattern[place] == "*" {

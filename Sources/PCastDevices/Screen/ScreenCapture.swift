@@ -2,7 +2,7 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The body of a screen source's thread, and what only that thread touches.
+/// The loop of a screen source's thread and its state.
 final class ScreenCapture: @unchecked Sendable {
     private let grabber: ScreenGrabber
     private let status: ScreenStatus
@@ -10,7 +10,7 @@ final class ScreenCapture: @unchecked Sendable {
     private var next: Int64 = 0
     private var isOver = false
 
-    /// What was delivered last, for while a window is not shown.
+    /// The last delivered frame, which is repeated while a window is not visible.
     private var last: VideoFrame?
 
     init(grabber: ScreenGrabber, status: ScreenStatus, reference: WallClockReference) {
@@ -19,7 +19,7 @@ final class ScreenCapture: @unchecked Sendable {
         self.reference = reference
     }
 
-    /// Takes the picture of one beat. Answers how the source ended, once; nil while it goes on, or was stopped.
+    /// Captures one frame. Returns the end of the source, once; nil while it continues or if it was stopped.
     func run(_ beat: Int64, _ deliver: (VideoSample) -> Void) -> SourceEnd? {
         guard !isOver else { return nil }
         if next == 0 { BrokenPipe.blockOnThisThread() }

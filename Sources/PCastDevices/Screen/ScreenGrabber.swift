@@ -3,39 +3,40 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// Takes pictures of a screen, a monitor or a window. Used by one thread at a time, but for `interrupt`.
+/// Captures frames of a screen, a monitor or a window. Only one thread may use it at a time, except for `interrupt`.
 ///
-/// All that a picture needs is asked for at once, so that it takes one journey to the server and back: how large the
-/// drawable is now, where the pointer is and how it looks, and the image. What was resized meanwhile is grabbed again.
+/// All requests for a frame are sent together, so that it takes one round trip: the size of the drawable, the position
+/// and image of the pointer, and the image. If the size changed meanwhile, the frame is captured again.
 final class ScreenGrabber: @unchecked Sendable {
     enum Grab {
         case picture(VideoFrame)
-        /// The window is there and not shown (minimized, or on another workspace), or too small for a picture.
+        /// The window exists but is not visible (minimized or on another workspace), or is too small for a frame.
         case hidden
         /// The window was closed.
         case closed
-        /// The server or the monitor is gone; the reason is for people.
+        /// The server or the monitor is gone, for this reason.
         case vanished(String)
         case failed(String)
     }
 
-    /// A picture of a window that someone is resizing may fail that often in a row.
+    /// The most attempts per frame. Captures can fail while a window is resized.
     private static let attempts = 4
 
-    /// A monitor is looked for again so often: not every change of one is told, or changes the screen's size.
+    /// The interval at which a monitor is queried again. Not every change is reported or changes the size of the
+    /// screen.
     private static let monitorInterval = TimeSpan.seconds(1)
 
     private let server: XServer
     private let showsPointer: Bool
     private let converter = RawPictureConverter()
     private var target: ScreenTarget
-    /// The drawable's, as last seen; nil when it is to be found out.
+    /// The last geometry of the drawable; nil if it must be queried.
     private var whole: XGeometry?
     private var placedAt = WallTime(nanosecondsSinceEpoch: 0)
     private var memory: XSharedMemory?
     private var isShared: Bool
 
-    /// - Throws: as `XServer` and `ScreenTarget`.
+    /// Connects to the server and finds the area. Throws the errors of `XServer` and `ScreenTarget`.
     init(_ specification: ScreenSpecification, showsPointer: Bool) throws(DeviceError) {
         let (server, target) = try BrokenPipe.blocked { () throws(DeviceError) in
             let server = try XServer(display: specification.display)
@@ -48,10 +49,10 @@ final class ScreenGrabber: @unchecked Sendable {
         BrokenPipe.blocked { prepare() }
     }
 
-    /// The size of the next picture, unless it changes meanwhile.
+    /// The size of the next frame, unless it changes meanwhile.
     var dimensions: Dimensions { Self.even(target.dimensions) }
 
-    /// Whether the last picture came through memory that the server shares.
+    /// Whether the last frame was transferred through shared memory.
     var usesSharedMemory: Bool { memory != nil }
 
     func interrupt() { server.interrupt() }
@@ -59,14 +60,14 @@ final class ScreenGrabber: @unchecked Sendable {
     private func prepare() {
         let connection = server.connection
         if case .window = target.area, server.hasWindowPixmaps {
-            // The server keeps a picture of the window alone from now on: whole, whatever covers it, and also where it
-            // hangs over the screen's edge. Undone when the connection ends.
+            // The server now keeps a complete image of the window, including covered parts and those beyond the edge of
+            // the screen. This ends with the connection.
             xcb_composite_redirect_window(connection, target.drawable, UInt8(XCB_COMPOSITE_REDIRECT_AUTOMATIC.rawValue))
         }
         xcb_flush(connection)
     }
 
-    /// - Parameter captureTime: of now.
+    /// Captures a frame. `captureTime` is the current time.
     func grab(captureTime: WallTime, timestamp: MediaTime) -> Grab {
         server.takeEvents()
         if case .monitor = target.area, captureTime - placedAt >= Self.monitorInterval { whole = nil }
@@ -76,7 +77,7 @@ final class ScreenGrabber: @unchecked Sendable {
         return .hidden
     }
 
-    /// Nil when it is to be tried again.
+    /// Captures a frame; nil if it must be tried again.
     private func attempt(captureTime: WallTime, timestamp: MediaTime) -> Grab? {
         let connection = server.connection
         let drawable = target.drawable
@@ -101,20 +102,20 @@ final class ScreenGrabber: @unchecked Sendable {
         switch grab {
         case .reply(let grab): return grab
         case .gone: return gone
-        // It shrank, or it is not shown, and then has no picture.
+        // The window shrank, or it is not visible and therefore has no image.
         case .refused(XErrorCode.badMatch), .refused(XErrorCode.badDrawable): return isShown ? nil : .hidden
         case .refused(let code):
             guard isShared, memory != nil else {
                 return .failed("the X server refuses to give a picture (error \(code))")
             }
-            // Memory that the server could attach and cannot write: through the socket, then.
+            // The server could attach the memory but not write to it, so images are transferred through the socket.
             isShared = false
             memory = nil
             return nil
         }
     }
 
-    /// The drawable has another size than the one before.
+    /// Adapts to the new size of the drawable.
     private func place(in geometry: XGeometry, at time: WallTime) -> Grab? {
         (whole, placedAt) = (geometry, time)
         guard target.place(in: geometry, server) else {
@@ -132,15 +133,15 @@ final class ScreenGrabber: @unchecked Sendable {
 
     private static func isPicture(_ dimensions: Dimensions) -> Bool { dimensions.width > 1 && dimensions.height > 1 }
 
-    /// Whether the window is on the screen.
+    /// Whether the window is visible.
     private var isShown: Bool {
         let cookie = xcb_get_window_attributes(server.connection, target.drawable)
         let state = server.answer({ xcb_get_window_attributes_reply($0, cookie, $1) }) { $0.pointee.map_state }
-        // One that was closed just now is told with the next attempt.
+        // A window that was just closed is reported by the next attempt.
         return state.value.map { UInt32($0) == XCB_MAP_STATE_VIEWABLE.rawValue } ?? true
     }
 
-    /// Memory for the present image; nil where images come through the socket.
+    /// Returns shared memory for the image; nil if images are transferred through the socket.
     private func sharedMemory() -> XSharedMemory? {
         guard isShared else { return nil }
         let needed = target.layout.stride(width: target.dimensions.width) * target.dimensions.height
@@ -172,7 +173,7 @@ final class ScreenGrabber: @unchecked Sendable {
         }
     }
 
-    /// 4:2:0 wants even numbers: the last column or row is left out.
+    /// Returns the size without an odd last column or row, because 4:2:0 requires even numbers.
     static func even(_ dimensions: Dimensions) -> Dimensions {
         Dimensions(width: max(2, dimensions.width & ~1), height: max(2, dimensions.height & ~1))
     }

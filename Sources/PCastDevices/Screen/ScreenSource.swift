@@ -2,34 +2,36 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// The picture of an X11 screen, of one of its monitors or of a window, with the pointer, at an even rate.
+/// Captures an X11 screen, one of its monitors or a window, with the pointer, at a constant frame rate.
 ///
-/// A window is taken by itself, whatever covers it, and follows when it is moved or resized: its pictures then have the
-/// new size, as a screen's have when that is set to another. While a window is not shown, its last picture is delivered
-/// on, so that whoever comes to watch sees something. A closed window is `.ended`; a server or a monitor that goes away
-/// is `.vanished`.
+/// A window is captured by itself, even if it is covered. When it is resized, its frames have the new size, and so have
+/// those of a screen whose resolution changes. While a window is not visible, its last frame is repeated, so that new
+/// subscribers receive one. A closed window is `.ended`; a server or a monitor that disappears is `.vanished`.
 ///
-/// Grabbing reads what the server draws, through memory shared with it, or through the socket where it is on another
-/// machine. A picture's capture time is the moment at which it was asked for. When a grab or its consumer takes longer
-/// than a picture lasts, the next ones are left out and counted.
+/// Images are transferred through shared memory, or through the socket from another machine. The capture time of a
+/// frame is the time of its request. If capturing or the consumer takes longer than a frame interval, the next frames
+/// are skipped and counted.
 ///
-/// On a Wayland desktop the X server (Xwayland) knows nothing but the windows of X programs: they can be captured, and
-/// the screen as a whole is black.
+/// On a Wayland desktop, the X server (Xwayland) contains only the windows of X programs. They can be captured, but the
+/// screen as a whole is black.
 public final class ScreenSource: VideoSource {
+    /// The captured area.
     public let specification: ScreenSpecification
+    /// The frame rate in frames per second.
     public let nominalFrameRate: Double
     private let frameRate: FrameRate
     private let grabber: ScreenGrabber
     private let pace = PacedThread()
     private let status: ScreenStatus
 
-    /// Connects to the server and finds what is to be grabbed; blocks as long as that takes.
+    /// Connects to the server and finds the area. It blocks until the server has answered.
     ///
     /// - Parameters:
-    ///   - frameRate: pictures a second, up to 240.
-    ///   - showsPointer: whether the pointer is drawn in.
-    /// - Throws: `.notFound` when there is no server, monitor or window, `.forbidden` when the server wants a cookie,
-    ///   `.unusable` for a display that cannot be, `.faulty` when its pixels cannot be read.
+    ///   - specification: The area to capture.
+    ///   - frameRate: The frame rate, up to 240.
+    ///   - showsPointer: Whether the pointer is drawn.
+    /// - Throws: `DeviceError`: `.notFound` without the server, monitor or window, `.forbidden` if the server requires
+    ///   a cookie, `.unusable` for an invalid display, or `.faulty` if the pixel format is not supported.
     public init(
         _ specification: ScreenSpecification, frameRate: FrameRate = FrameRate(30), showsPointer: Bool = true
     ) throws(DeviceError) {
@@ -43,11 +45,13 @@ public final class ScreenSource: VideoSource {
 
     deinit { stop() }
 
+    /// The size of the frames, which can change.
     public var dimensions: Dimensions { status.values.withLock { $0.dimensions } }
 
-    /// Pictures that were left out because grabbing them, or whoever takes them, was late.
+    /// The number of frames that were skipped because capturing or the consumer was late.
     public var leftOutCount: Int64 { status.values.withLock { $0.leftOut } }
 
+    /// Starts capturing. `deliver` receives frames and `ended` the end of the source. Throws `DeviceError.noThread`.
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -55,7 +59,7 @@ public final class ScreenSource: VideoSource {
         let capture = ScreenCapture(grabber: grabber, status: status, reference: reference)
         let rate = ClockRate(hertz: Int64(frameRate.numerator))
         let denominator = Int64(frameRate.denominator)
-        // A thread may be woken a little late; that is no picture lost.
+        // A slight delay of the thread does not skip a frame.
         let patience = max(rate.span(ofTicks: denominator), .milliseconds(10))
         try pace.start(
             name: "screen", from: reference.instant, due: { rate.span(ofTicks: $0 * denominator) }, patience: patience
@@ -66,15 +70,16 @@ public final class ScreenSource: VideoSource {
         }
     }
 
+    /// Stops capturing.
     public func stop() {
         status.values.withLock { $0.isStopped = true }
-        // A server that does not answer any more must not hold whoever stops.
+        // A server that no longer responds must not block the caller.
         grabber.interrupt()
         pace.stop()
     }
 }
 
-/// What a source's thread tells to others.
+/// The state that a source's thread publishes.
 final class ScreenStatus: Sendable {
     struct Values {
         var dimensions: Dimensions

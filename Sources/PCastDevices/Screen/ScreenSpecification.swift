@@ -1,35 +1,34 @@
-/// Which picture of a screen is meant, as people and `Screens.enumerate` write it:
+/// An area of a screen, as on a command line and in the identifiers of `Screens.enumerate`:
 ///
-/// | text | what |
-/// |---|---|
-/// | nothing | the screen of `$DISPLAY` |
-/// | `:0`, `:99.0`, `host:10.0` | a display's screen, named as X11 does (`[HOST]:DISPLAY[.SCREEN]`) |
-/// | `HDMI-1` | one monitor of `$DISPLAY`, by the name that `xrandr --listmonitors` shows |
-/// | `:0.0:HDMI-1` | one monitor of a display |
-/// | `0x1400003` | one window of `$DISPLAY`, by the number that `xwininfo` shows |
-/// | `:0.0+0x1400003` | one window of a display; the number may be decimal too |
+/// | text | area | |---|---| | (empty) | the screen of `$DISPLAY` | | `:0`, `:99.0`, `host:10.0` | the screen of a
+/// display in X11's form (`[HOST]:DISPLAY[.SCREEN]`) | | `HDMI-1` | a monitor of `$DISPLAY`, by the name that `xrandr
+/// --listmonitors` shows | | `:0.0:HDMI-1` | a monitor of a display | | `0x1400003` | a window of `$DISPLAY`, by the ID
+/// that `xwininfo` shows | | `:0.0+0x1400003` | a window of a display; the ID may also be decimal |
 ///
-/// `x11:` may stand before each of them; with it, and a display with its screen, it is a device's id.
+/// Each form may have the prefix `x11:`. With the prefix and a complete display, it is the ID of a device.
 public struct ScreenSpecification: Hashable, Sendable {
+    /// A part of a screen.
     public enum Area: Hashable, Sendable {
-        /// All that the screen shows, on however many monitors.
+        /// The whole screen with all of its monitors.
         case screen
-        /// By RandR's name.
+        /// A monitor, by its RandR name.
         case monitor(String)
-        /// By the server's number of it.
+        /// A window, by its ID.
         case window(UInt32)
     }
 
-    /// Nil for `$DISPLAY`.
+    /// The display; nil for `$DISPLAY`.
     public var display: String?
+    /// The part of the screen.
     public var area: Area
 
+    /// Creates a specification.
     public init(display: String? = nil, area: Area = .screen) {
         self.display = display
         self.area = area
     }
 
-    /// - Throws: `.unusable` for what cannot be meant by any of the forms.
+    /// Parses a text. Throws `DeviceError.unusable` if it has none of these forms.
     public init(_ text: String) throws(DeviceError) {
         let body = text.hasPrefix("x11:") ? text.dropFirst("x11:".count) : Substring(text)
         guard !body.contains(where: { $0.isWhitespace }), body.utf8.count <= 512 else {
@@ -42,14 +41,14 @@ public struct ScreenSpecification: Hashable, Sendable {
         }
         display = String(body[..<end])
         var rest = body[end...]
-        // After a display, a colon stands before a monitor.
+        // A colon after a display precedes a monitor.
         let isMonitor = rest.first == ":"
         if isMonitor { rest = rest.dropFirst() }
         area = isMonitor ? try Self.monitor(rest, of: text) : try Self.area(rest, of: text)
     }
 
-    /// Where a display at the text's beginning ends: after the first colon that numbers follow, `DISPLAY[.SCREEN]`, and
-    /// then nothing, a monitor's colon or a window's plus. Nil when there is no display.
+    /// Returns the end of a display at the beginning of the text: after the first colon that is followed by
+    /// `DISPLAY[.SCREEN]` and then the end, a colon or a plus sign. Returns nil if there is no display.
     private static func endOfDisplay(_ text: Substring) -> Substring.Index? {
         var start = text.startIndex
         while let colon = text[start...].firstIndex(of: ":") {
@@ -88,7 +87,7 @@ public struct ScreenSpecification: Hashable, Sendable {
 }
 
 extension ScreenSpecification: CustomStringConvertible {
-    /// Is read as the same specification.
+    /// The text from which the same specification can be parsed.
     public var description: String {
         let display = display.map { "x11:\($0)" } ?? ""
         return switch area {

@@ -1,22 +1,21 @@
 import CXCB
 import PCastMedia
 
-/// What is grabbed: a drawable of the server's, and the part of it.
+/// The captured drawable of the server, and the part of it.
 struct ScreenTarget {
     let drawable: xcb_drawable_t
     let layout: XPixelLayout
     let area: ScreenSpecification.Area
-    /// The name under which a window's own picture is asked for; nil for what is grabbed from the screen.
+    /// The ID for the window's own image; nil if it is captured from the screen.
     let pixmap: xcb_pixmap_t?
-    /// Where it begins in the drawable, and in the image: a window's picture has its border around it.
+    /// The origin in the drawable, and the border that surrounds a window's image.
     private(set) var left = 0
     private(set) var top = 0
     private(set) var border = 0
     private(set) var dimensions: Dimensions
 
-    /// Finds it.
-    ///
-    /// - Throws: `.notFound` when there is no such monitor or window, `.faulty` when its pixels cannot be read.
+    /// Finds the area. Throws `DeviceError.notFound` if the monitor or window does not exist, or `.faulty` if its pixel
+    /// format is not supported.
     init(_ area: ScreenSpecification.Area, of server: XServer) throws(DeviceError) {
         self.area = area
         let screen = server.screen
@@ -50,7 +49,7 @@ struct ScreenTarget {
         guard place(in: whole, server) else { throw .notFound(name, lookedIn: "the X server of \(server.name)") }
     }
 
-    /// For people.
+    /// The name for display.
     var name: String {
         switch area {
         case .screen: "screen"
@@ -59,7 +58,7 @@ struct ScreenTarget {
         }
     }
 
-    /// Finds the part again in a drawable that has this size now. Answers whether there is still one.
+    /// Finds the part again after the size of the drawable changed. Returns whether it still exists.
     mutating func place(in geometry: XGeometry, _ server: XServer) -> Bool {
         let whole = geometry.dimensions
         (dimensions, border) = (whole, geometry.border)
@@ -68,7 +67,7 @@ struct ScreenTarget {
             return false
         }
         (left, top) = (min(max(0, monitor.left), whole.width), min(max(0, monitor.top), whole.height))
-        // A monitor may show more than there is on the screen, while both change.
+        // While both change, a monitor may extend beyond the screen.
         dimensions = Dimensions(
             width: min(monitor.dimensions.width, whole.width - left),
             height: min(monitor.dimensions.height, whole.height - top))
@@ -76,7 +75,7 @@ struct ScreenTarget {
     }
 }
 
-/// How large a drawable is, without its border.
+/// The size of a drawable without its border.
 struct XGeometry: Hashable {
     let dimensions: Dimensions
     let border: Int

@@ -3,13 +3,12 @@ import PCastMedia
 
 /// The screens of X11 displays.
 public enum Screens {
-    /// What a screen is redrawn at that does not say, in pictures a second.
+    /// The assumed refresh rate of a screen that does not report one.
     static let standardRate = FrameRate(60)
 
-    /// The screen of a display and each of its monitors, the screen first; ids are like `x11::0.0` and `x11::0.0:HDMI-1`.
-    /// Empty when no X server answers. Asks the server, which takes some milliseconds when it is on this machine.
-    ///
-    /// - Parameter display: another than `$DISPLAY`'s.
+    /// Returns the screen of a display, then its monitors. Their IDs are like `x11::0.0` and `x11::0.0:HDMI-1`. Returns
+    /// an empty list if no X server answers. It takes some milliseconds with a local server. `display` is nil for
+    /// `$DISPLAY`.
     public static func enumerate(display: String? = nil) -> [SourceDevice] {
         BrokenPipe.blocked {
             guard let server = try? XServer(display: display), let screen = try? device(.screen, of: server) else {
@@ -22,10 +21,8 @@ public enum Screens {
         }
     }
 
-    /// The screen, monitor or window that is meant, also one that `enumerate` does not list: of another display, or a
-    /// window. Its id is a specification with everything in it.
-    ///
-    /// - Throws: as `ScreenSource`.
+    /// Returns the device of a specification, including other displays and windows, which `enumerate` does not list.
+    /// Its ID is a complete specification. Throws the errors of `ScreenSource`.
     public static func find(_ specification: ScreenSpecification) throws(DeviceError) -> SourceDevice {
         try BrokenPipe.blocked { () throws(DeviceError) in
             try device(specification.area, of: try XServer(display: specification.display))
@@ -37,7 +34,7 @@ public enum Screens {
     ) throws(DeviceError) -> SourceDevice {
         let target = try ScreenTarget(area, of: server)
         let monitors = XMonitor.all(of: server)
-        // A window may be anywhere.
+        // A window may be on any monitor.
         let own: [XMonitor] =
             if case .monitor(let name) = area { monitors.filter { $0.name == name } } else { monitors }
         return device(area, of: server, target.dimensions, own.compactMap(\.refreshRate).max())

@@ -1,12 +1,12 @@
 import CXCB
 import Glibc
 
-/// What a server said to a request.
+/// The result of a request to a server.
 enum XAnswer<Value> {
     case reply(Value)
-    /// By the number of the error, such as 3 for BadWindow (X11 protocol, appendix B).
+    /// An error with its code, such as 3 for BadWindow (X11 protocol, appendix B).
     case refused(code: UInt8)
-    /// There is no connection any more.
+    /// The connection is closed.
     case gone
 }
 
@@ -22,7 +22,7 @@ extension XAnswer {
     }
 }
 
-/// Numbers of errors that grabbing expects.
+/// The error codes that capturing handles.
 enum XErrorCode {
     static let badMatch: UInt8 = 8
     static let badDrawable: UInt8 = 9

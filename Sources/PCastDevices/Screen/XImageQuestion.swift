@@ -1,7 +1,7 @@
 import CXCB
 import PCastMedia
 
-/// A request for an image that is under way: into shared memory, or through the socket.
+/// A pending request for an image, through shared memory or the socket.
 struct XImageQuestion {
     private enum Cookie {
         case shared(xcb_shm_get_image_cookie_t, XSharedMemory)
@@ -19,7 +19,7 @@ struct XImageQuestion {
         let (width, height) = (UInt16(clamping: size.width), UInt16(clamping: size.height))
         let format = UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue)
         byteCount = target.layout.stride(width: size.width) * size.height
-        // Named anew each time: a window gets another picture whenever it is resized, or shown again.
+        // The image is named for each request, because a window gets another one when it is resized or becomes visible.
         if let pixmap = target.pixmap { xcb_composite_name_window_pixmap(connection, target.drawable, pixmap) }
         let image = target.pixmap ?? target.drawable
         if let memory {
@@ -31,7 +31,7 @@ struct XImageQuestion {
         if let pixmap = target.pixmap { xcb_free_pixmap(connection, pixmap) }
     }
 
-    /// Waits for it. The bytes may be drawn into, and are gone after `body`.
+    /// Waits for the image. `body` may draw on the bytes, which are valid only within it.
     func answer<Value>(_ server: XServer, _ body: (UnsafeMutableRawBufferPointer) -> Value) -> XAnswer<Value> {
         switch cookie {
         case .shared(let cookie, let memory):
@@ -46,6 +46,6 @@ struct XImageQuestion {
         }
     }
 
-    /// Takes the reply, or the error, and looks at neither.
+    /// Waits for the reply or the error and ignores it.
     func discard(_ server: XServer) { _ = answer(server) { _ in } }
 }

@@ -1,19 +1,18 @@
 import CXCB
 import PCastMedia
 
-/// One monitor as RandR tells it: a part of the screen that someone sees.
+/// A monitor as RandR reports it: a visible part of the screen.
 struct XMonitor: Hashable {
     let name: String
     let isPrimary: Bool
     let left: Int
     let top: Int
     let dimensions: Dimensions
-    /// Pictures a second; nil when the server does not say, as one without hardware does not.
+    /// The refresh rate; nil if the server does not report it, e.g., without hardware.
     let refreshRate: FrameRate?
 
-    /// All of a screen, the primary one first; empty where RandR is older than 1.5.
-    ///
-    /// - Parameter withRates: whether the refresh rates are asked for, which takes more journeys to the server.
+    /// Returns the monitors of a screen, the primary one first; empty with a RandR version below 1.5. Querying the
+    /// refresh rates takes additional round trips.
     static func all(of server: XServer, withRates: Bool = true) -> [XMonitor] {
         guard server.hasMonitors else { return [] }
         let connection = server.connection
@@ -50,7 +49,7 @@ struct XMonitor: Hashable {
     }
 }
 
-/// How often the outputs of a screen are redrawn.
+/// The refresh rates of a screen's outputs.
 struct XRefreshRates {
     private let server: XServer
     private let time: xcb_timestamp_t
@@ -58,7 +57,7 @@ struct XRefreshRates {
 
     init(of server: XServer) {
         self.server = server
-        // What the server knows already; asking the hardware anew takes seconds and blanks some monitors.
+        // Uses the server's current data. Querying the hardware takes seconds and blanks some monitors.
         let cookie = xcb_randr_get_screen_resources_current(server.connection, server.screen.root)
         let found = server.answer({ xcb_randr_get_screen_resources_current_reply($0, cookie, $1) }) { reply in
             var modes: [xcb_randr_mode_t: xcb_randr_mode_info_t] = [:]
@@ -82,7 +81,7 @@ struct XRefreshRates {
             clock: Int(info.dot_clock), columns: Int(info.htotal), rows: Int(info.vtotal), flags: info.mode_flags)
     }
 
-    /// In hundredths of a picture a second. Nil for a mode without a clock, or one that cannot be.
+    /// Returns the refresh rate of a mode, in hundredths; nil for an implausible mode.
     static func rate(clock: Int, columns: Int, rows: Int, flags: UInt32) -> FrameRate? {
         var rows = rows * 2
         if flags & XCB_RANDR_MODE_FLAG_DOUBLE_SCAN.rawValue != 0 { rows *= 2 }

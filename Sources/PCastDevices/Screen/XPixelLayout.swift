@@ -1,8 +1,8 @@
 import PCastCodecs
 
-/// How an image's pixels lie in memory, told by a visual's masks.
+/// The memory layout of an image's pixels, from the masks of a visual.
 struct XPixelLayout: Hashable {
-    /// Where a colour stands in a pixel that is read as a little-endian number.
+    /// The position of a color in a pixel that is read as a little-endian number.
     struct Channel: Hashable {
         let shift: Int
         let width: Int
@@ -15,7 +15,7 @@ struct XPixelLayout: Hashable {
     let blue: Channel
     private let scanlinePad: Int
 
-    /// Nil for pixels that nothing here can read: with palettes, or more than eight bits a colour.
+    /// Returns nil for unsupported pixels: with a palette, or with more than eight bits per color.
     init?(
         bitsPerPixel: Int, scanlinePad: Int, red: UInt32, green: UInt32, blue: UInt32, isLittleEndian: Bool
     ) {
@@ -35,7 +35,7 @@ struct XPixelLayout: Hashable {
             return
         }
         guard channels.allSatisfy({ $0.width == 8 && $0.shift % 8 == 0 }) else { return nil }
-        // The bytes' own order, whichever way the server's numbers are read.
+        // The order of the bytes in memory, independent of the server's byte order.
         let size = bytesPerPixel
         let places = channels.map { isLittleEndian ? $0.shift / 8 : size - 1 - $0.shift / 8 }
         switch (size, places) {
@@ -52,14 +52,14 @@ struct XPixelLayout: Hashable {
         )
     }
 
-    /// Bytes from row to row of an image.
+    /// Returns the number of bytes per row of an image.
     func stride(width: Int) -> Int {
         (width * bytesPerPixel * 8 + scanlinePad - 1) / scanlinePad * scanlinePad / 8
     }
 
     private static func channel(_ mask: UInt32) -> Channel? {
         let (shift, width) = (mask.trailingZeroBitCount, mask.nonzeroBitCount)
-        // One run of ones.
+        // The mask must be contiguous.
         guard mask != 0, mask >> shift == UInt32.max >> (32 - width) else { return nil }
         return Channel(shift: shift, width: width)
     }

@@ -1,19 +1,16 @@
 import CXCB
 
-/// The pointer's picture, and where it is.
+/// The image of the pointer, and its position.
 struct XPointer {
     let width: Int
     let height: Int
-    /// Of its upper left corner, in the picture that it is drawn into.
+    /// The position of its upper left corner in the captured image.
     let left: Int
     let top: Int
-    /// Rows of ARGB, the colours multiplied by the transparency already, as XFixes has them.
+    /// The pixels in rows of ARGB, premultiplied by alpha as XFixes delivers them.
     let pixels: [UInt32]
 
-    /// Lays it over an image.
-    ///
-    /// - Parameters:
-    ///   - image: rows of pixels, `stride` bytes apart.
+    /// Draws the pointer over an image, whose rows are `stride` bytes apart.
     func draw(
         into image: UnsafeMutableRawPointer, layout: XPixelLayout, width imageWidth: Int, height imageHeight: Int,
         stride: Int
@@ -25,7 +22,7 @@ struct XPointer {
             let line = image + (top + row) * stride
             for column in firstColumn..<endColumn {
                 let pixel = pixels[row * width + column]
-                // Nothing of it here.
+                // The pixel is fully transparent.
                 if pixel == 0 { continue }
                 Self.blend(pixel, over: line + (left + column) * layout.bytesPerPixel, layout)
             }
@@ -37,7 +34,7 @@ struct XPointer {
         for byte in 0..<layout.bytesPerPixel {
             value |= UInt32(place.load(fromByteOffset: byte, as: UInt8.self)) << (8 * byte)
         }
-        // What shines through.
+        // The weight of the background.
         let rest = 255 - (pixel >> 24)
         for (channel, shift) in [(layout.red, UInt32(16)), (layout.green, 8), (layout.blue, 0)] {
             let place = UInt32(channel.shift)

@@ -1,6 +1,6 @@
 import CXCB
 
-/// Requests for the pointer's picture and place that are under way.
+/// Pending requests for the image and the position of the pointer.
 struct XPointerQuestion {
     private let place: xcb_query_pointer_cookie_t
     private let image: xcb_xfixes_get_cursor_image_cookie_t
@@ -10,10 +10,8 @@ struct XPointerQuestion {
         image = xcb_xfixes_get_cursor_image(server.connection)
     }
 
-    /// Waits for both. Nil when there is no pointer on this screen.
-    ///
-    /// - Parameters:
-    ///   - left: where the picture begins in the drawable, as `top`.
+    /// Waits for both. Returns nil if the pointer is not on this screen. `left` and `top` are the origin of the
+    /// captured area in the drawable.
     func answer(_ server: XServer, left: Int, top: Int) -> XPointer? {
         let found = server.answer({ xcb_query_pointer_reply($0, place, $1) }) { reply -> (x: Int, y: Int)? in
             guard reply.pointee.same_screen != 0 else { return nil }

@@ -1,12 +1,12 @@
 import CXCB
 import PCastMedia
 
-/// One screen of a server, as it was when the connection was made.
+/// A screen of a server, as of the time of the connection.
 struct XScreen: Sendable {
     let root: xcb_window_t
     let rootVisual: xcb_visualid_t
     let rootDepth: UInt8
-    /// By depth: bits that a pixel takes, and those that a row of an image is a multiple of.
+    /// The number of bits per pixel, and the alignment of rows in bits, by depth.
     let formats: [UInt8: (bitsPerPixel: Int, scanlinePad: Int)]
     let visuals: [xcb_visualid_t: xcb_visualtype_t]
     let isLittleEndian: Bool
@@ -51,8 +51,8 @@ struct XScreen: Sendable {
         self.visuals = visuals
     }
 
-    /// How images of drawables of this depth and visual lie in memory; nil when it is none that can be read, such as one
-    /// with a palette.
+    /// Returns the pixel layout of drawables with a depth and a visual; nil if it is not supported, e.g., with a
+    /// palette.
     func pixels(depth: UInt8, visual: xcb_visualid_t) -> XPixelLayout? {
         guard let format = formats[depth], let visual = visuals[visual] else { return nil }
         return XPixelLayout(

@@ -3,29 +3,27 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// A connection to an X server through XCB, whose errors are values: nothing here ends the program, as Xlib's standard
-/// handlers do. Used by one thread at a time, but for `interrupt`.
+/// A connection to an X server through XCB. Errors are values: unlike Xlib's default handlers, nothing ends the
+/// process. Only one thread may use it at a time, except for `interrupt`.
 final class XServer: @unchecked Sendable {
-    /// As people name it, with the screen: `:0.0`.
+    /// The display with its screen, such as `:0.0`.
     let name: String
     let connection: OpaquePointer
     let screen: XScreen
     let screenCount: Int
 
-    /// Extensions that the server has.
+    /// The extensions that the server supports.
     let hasSharedMemory: Bool
     let hasPointerImage: Bool
     let hasWindowPixmaps: Bool
     let hasMonitors: Bool
 
-    /// Connects, and blocks as long as that takes.
-    ///
-    /// - Parameter display: nil for `$DISPLAY`.
-    /// - Throws: `.notFound`, `.forbidden` or `.unusable`.
+    /// Connects to a display; nil for `$DISPLAY`. It blocks until the server has answered. Throws `DeviceError`:
+    /// `.notFound`, `.forbidden` or `.unusable`.
     init(display: String?) throws(DeviceError) {
         var number: Int32 = 0
         let found: Result<(OpaquePointer, XScreen, Int), DeviceError> = BrokenPipe.blocked {
-            // A connection that could not be made is a value too, and to be given back like any other.
+            // A failed connection is an object, too, and must be disconnected.
             guard let connection = xcb_connect(display, &number) else {
                 return .failure(XServerName.failure(XCB_CONN_CLOSED_MEM_INSUFFICIENT, display: display))
             }
@@ -45,7 +43,7 @@ final class XServer: @unchecked Sendable {
         name = XServerName(display)?.description ?? display ?? "DISPLAY"
         let connection = connection
         let has = BrokenPipe.blocked {
-            // Each extension wants to be told which version its client knows before it does anything.
+            // Each extension requires the client's version before other requests.
             let fixes = cxcb_fixes(connection)?.pointee.present ?? 0 != 0
             let composite = cxcb_composite(connection)?.pointee.present ?? 0 != 0
             let randr = cxcb_randr(connection)?.pointee
@@ -67,11 +65,11 @@ final class XServer: @unchecked Sendable {
 
     deinit { xcb_disconnect(connection) }
 
-    /// Ends a call that waits for the server on another thread, and every later one, with `.gone`. The descriptor stays
-    /// open until the connection is given back, so that its number cannot be another's meanwhile.
+    /// Ends the current call on another thread and all later ones with `.gone`. The descriptor stays open until the
+    /// connection is released, so that its number is not reused meanwhile.
     func interrupt() { shutdown(xcb_get_file_descriptor(connection), Int32(SHUT_RDWR)) }
 
-    /// Whether the server has ended, or the connection to it.
+    /// Whether the connection is closed.
     var isGone: Bool { xcb_connection_has_error(connection) != 0 }
 
     /// Waits for the reply to a request.
@@ -97,14 +95,14 @@ final class XServer: @unchecked Sendable {
         return error.map { .refused(code: $0.pointee.error_code) } ?? .gone
     }
 
-    /// Waits until the server has done a request that has no reply. Answers whether it did.
+    /// Waits until the server has processed a request without a reply. Returns whether it succeeded.
     func confirm(_ cookie: xcb_void_cookie_t) -> Bool {
         let error = xcb_request_check(connection, cookie)
         defer { free(error) }
         return error == nil && !isGone
     }
 
-    /// Takes the events that have come, so that they do not pile up: each client gets some that it never asked for.
+    /// Discards pending events, because every client receives some without request, and they would accumulate.
     func takeEvents() {
         while let event = xcb_poll_for_event(connection) { free(event) }
     }

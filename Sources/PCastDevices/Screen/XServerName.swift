@@ -1,14 +1,14 @@
 import CXCB
 import Glibc
 
-/// A display's name in its parts, and what to say when nobody answers to it.
+/// The parts of a display's name, and the error if there is no connection.
 struct XServerName: CustomStringConvertible {
-    /// Empty for this machine.
+    /// The host; empty for this machine.
     let host: String
     let display: Int
     let screen: Int
 
-    /// - Parameter name: nil for `$DISPLAY`. Nil when it is no display's name, or there is none.
+    /// Parses a name; nil for `$DISPLAY`. Returns nil for an invalid or missing name.
     init?(_ name: String?) {
         var host: UnsafeMutablePointer<CChar>?
         var (display, screen): (Int32, Int32) = (0, 0)
@@ -21,11 +21,8 @@ struct XServerName: CustomStringConvertible {
 
     var description: String { "\(host):\(display).\(screen)" }
 
-    /// Why there is no connection, for people.
-    ///
-    /// - Parameters:
-    ///   - error: XCB's, of `xcb_connection_has_error`.
-    ///   - display: as it was asked for; nil for `$DISPLAY`.
+    /// Returns the reason for a failed connection. `error` is the result of `xcb_connection_has_error`. `display` is
+    /// the requested one; nil for `$DISPLAY`.
     static func failure(
         _ error: Int32, display: String?, environment: (String) -> String? = Self.variable
     ) -> DeviceError {
@@ -53,15 +50,14 @@ struct XServerName: CustomStringConvertible {
 
     private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-    /// Whether a server of this machine listens, which then has refused us: it wants a cookie (`XAUTHORITY`) that we do
-    /// not have.
+    /// Whether a local server listens. It then has refused the connection, because it requires a cookie (`XAUTHORITY`).
     private var answers: Bool {
         guard host.isEmpty || host == "unix" else { return false }
         let path = "/tmp/.X11-unix/X\(display)"
         return Self.listens(path) || Self.listens("\0" + path)
     }
 
-    /// - Parameter path: of a socket; with a zero before it, in Linux's abstract namespace.
+    /// Returns whether a socket listens at a path. A leading zero byte denotes Linux's abstract namespace.
     private static func listens(_ path: String) -> Bool {
         var address = sockaddr_un()
         let bytes = Array(path.utf8)

@@ -2,19 +2,19 @@ import CXCB
 import Glibc
 import PCastIO
 
-/// Memory that the server writes images into (MIT-SHM): a screen's picture through the socket would take longer than one
-/// has. Given back by the kernel when both sides have let go, whatever becomes of either.
+/// Shared memory that the server writes images to (MIT-SHM), because the socket is too slow for frames of a screen. The
+/// kernel frees it after both processes have detached it, even if they crash.
 final class XSharedMemory {
     let byteCount: Int
     let address: UnsafeMutableRawPointer
     let segment: xcb_shm_seg_t
     private let server: XServer
 
-    /// Nil where the server cannot reach our memory: on another machine, or in another namespace.
+    /// Returns nil if the server cannot attach the memory, because it is on another machine or in another namespace.
     init?(byteCount: Int, server: XServer) {
         let id = shmget(IPC_PRIVATE, byteCount, 0o600)
         guard id >= 0 else { return nil }
-        // Gone with its last user, from now on.
+        // The segment is marked for removal after its last user detaches it.
         defer { shmctl(id, IPC_RMID, nil) }
         guard let address = shmat(id, nil, 0), Int(bitPattern: address) != -1 else { return nil }
         segment = xcb_generate_id(server.connection)

@@ -1,16 +1,13 @@
-/// A source of pictures that can be told otherwise while it runs.
+/// A video source whose settings can change while it runs.
 protocol AdjustableSource: AnyObject, Sendable {
-    /// What could not be granted when it was opened, each with the reason for people.
+    /// The reason for each capability that was unsatisfied when it was opened.
     var unmet: [DeviceCapability: String] { get }
 
-    /// Takes over flash, focus and target; the format stays.
-    ///
-    /// - Returns: the capabilities whose wishes could not be granted, each with the reason for people.
+    /// Applies flash mode, focus mode and focus target. The format does not change. Returns the reason for each
+    /// capability that is unsatisfied.
     func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String]
 
-    /// Asks for a picture that can be decoded alone, where the device codes pictures itself.
-    ///
-    /// - Returns: whether it can.
+    /// Requests a key frame from a device that encodes. Returns whether the device supports that.
     @discardableResult func requestKeyFrame() -> Bool
 }
 

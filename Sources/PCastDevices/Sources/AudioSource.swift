@@ -1,12 +1,12 @@
 public import PCastMedia
 
-/// Where sound comes from. Frames of 20 ms at 48 kHz, delivered when their last sample is due.
+/// An audio source. It delivers frames of 20 ms at 48 kHz, each at the time of its last sample.
 public protocol AudioSource: MediaSource where Sample == AudioFrame {
-    /// 1 or 2.
+    /// The number of channels, 1 or 2.
     var channels: Int { get }
 }
 
 extension AudioSource {
-    /// As what it is beside a source of sound: the compiler does not convert an `any AudioSource` by itself.
+    /// The source as a `MediaSource`. The compiler does not convert `any AudioSource` implicitly.
     var mediaSource: any MediaSource<AudioFrame> { self }
 }

@@ -1,15 +1,14 @@
 import Glibc
 import PCastMedia
 
-/// The sound of the test signal by its place in UTC: the clapper's tone, and quiet noise between.
+/// The audio of the test signal by UTC: the clapper's tone, and quiet noise in between.
 ///
-/// A sample has the same value in whatever frame it is asked for, so that the tone begins at its UTC second and runs
-/// on across frames.
+/// A sample's value depends only on its time, so that the tone starts at the UTC second and continues across frames.
 struct ClapperSignal {
-    /// A quarter of full scale (-12 dBFS).
+    /// The amplitude of the tone, a quarter of full scale (-12 dBFS).
     private static let toneAmplitude = 8_192.0
 
-    /// Uniform noise of -60 dBFS: its root mean square is the bound over the root of three.
+    /// The bound of the uniform noise of -60 dBFS. Its root mean square is the bound divided by √3.
     private static let noiseBound = 32.768 * 3.0.squareRoot()
 
     private let tone: [Int16]
@@ -21,7 +20,7 @@ struct ClapperSignal {
         }
     }
 
-    /// The sample that stands at this count of samples since 1970.
+    /// Returns the sample with this number since 1970.
     func sample(at index: Int64) -> Int16 {
         let rate = Int64(AudioFrame.sampleRate)
         let inSecond = (index % rate + rate) % rate
@@ -29,7 +28,7 @@ struct ClapperSignal {
         return Int16((Self.noise(index) * Self.noiseBound).rounded())
     }
 
-    /// `count` samples a channel from the given one on.
+    /// Returns `count` samples per channel from a number on.
     func samples(from index: Int64, count: Int, channels: Int) -> [Int16] {
         var samples: [Int16] = []
         samples.reserveCapacity(count * channels)
@@ -40,7 +39,7 @@ struct ClapperSignal {
         return samples
     }
 
-    /// Chance without state from -1 to 1: the index, mixed (SplitMix64's finalizer).
+    /// Returns a pseudorandom number from -1 to 1 without state: the index, hashed with SplitMix64's finalizer.
     private static func noise(_ index: Int64) -> Double {
         var bits = UInt64(bitPattern: index) &* 0x9E37_79B9_7F4A_7C15
         bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9

@@ -1,44 +1,42 @@
-/// Why a source could not be opened or started; each text says what to do about it.
+/// The reason why a source cannot be opened or started. Its description says what to do.
 public enum DeviceError: Error, Hashable, Sendable {
-    /// What was asked for, such as `camera:ID`, is not on this machine.
-    ///
-    /// - Parameter lookedIn: where it was looked for, such as `/dev/video*`.
+    /// The requested device, such as `camera:ID`, does not exist. `lookedIn` is where it was searched, such as
+    /// `/dev/video*`.
     case notFound(String, lookedIn: String)
 
-    /// Another program has it (Phenix: `PhenixRequestStatusConflict`).
+    /// Another program uses the device (Phenix: `PhenixRequestStatusConflict`).
     case busy(String)
 
-    /// It is there and may not be opened.
-    ///
-    /// - Parameter group: whose members may.
+    /// The device exists but may not be opened. Contains the group whose members may; nil if there is none.
     case forbidden(String, group: String?)
 
-    /// The text names no source at all.
+    /// The text does not specify a source.
     case unusable(String, reason: String)
 
-    /// The text is no constraint; the reason lists the words that are.
+    /// The text is not a valid constraint. The reason lists the accepted words.
     case noConstraint(String, reason: String)
 
-    /// A hard constraint that no device can meet.
+    /// No device satisfies a required constraint.
     case unmet(ConstraintFailure)
 
-    /// A device that is there and did not do what it said; the reason is for people.
+    /// The device failed, for this reason.
     case faulty(String, reason: String)
 
-    /// A file or an address that could not be opened or read.
+    /// A file or an address cannot be opened or read.
     case unreadable(String, reason: String)
 
-    /// The file or address holds no track of the medium that was asked for.
+    /// A file or an address has no track of this media type.
     case noTrack(String, mediaType: String)
 
-    /// The rules about devices cannot be read; the reason names the file and the line.
+    /// The device rules cannot be read. The reason contains the file and the line.
     case misconfigured(reason: String)
 
-    /// No thread could be had.
+    /// No thread could be created.
     case noThread(String)
 }
 
 extension DeviceError: CustomStringConvertible {
+    /// The error and what to do about it.
     public var description: String {
         switch self {
         case .notFound(let what, let place):

@@ -1,17 +1,19 @@
-/// Where pictures or sound come from: a device, a file, or nothing but time.
+/// A source of video or audio: a device, a file, or a generator.
 public protocol MediaSource<Sample>: AnyObject, Sendable {
     associatedtype Sample: Sendable
 
-    /// Starts delivering. Once in a source's life.
+    /// Starts to deliver samples. It can be called only once.
     ///
     /// - Parameters:
-    ///   - deliver: gets each sample on the source's own thread, when it is due; it must not block.
-    ///   - ended: is called at most once, on the source's thread, when it ends of itself; never after `stop`.
+    ///   - deliver: A callback for each sample, on the source's thread, at its time. It must not block.
+    ///   - ended: A callback for the end of the source, on its thread. It is called at most once, and never after
+    ///     `stop`.
+    /// - Throws: `DeviceError` if the source does not start.
     func start(
         deliver: @escaping @Sendable (Sample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError)
 
-    /// Ends delivery, gives the device back, and waits until the last call has returned, unless called by one of them.
-    /// Harmless when it was never started, and when called again.
+    /// Stops delivery, releases the device, and waits until a running callback has returned, except when a callback
+    /// calls it. It may be called repeatedly and before `start`.
     func stop()
 }

@@ -1,17 +1,19 @@
 import PCastIO
 public import PCastMedia
 
-/// Silence, in frames of 20 ms.
+/// Silence in frames of 20 ms.
 public final class NullAudioSource: AudioSource {
+    /// The number of channels, 1 or 2.
     public let channels: Int
     private let pace = PacedThread()
 
-    /// - Parameter channels: 1 or 2.
+    /// Creates a source with 1 or 2 channels.
     public init(channels: Int = 2) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
     }
 
+    /// Starts to deliver silence. `ended` is never called. Throws `DeviceError.noThread`.
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -29,5 +31,6 @@ public final class NullAudioSource: AudioSource {
         }
     }
 
+    /// Stops delivery.
     public func stop() { pace.stop() }
 }

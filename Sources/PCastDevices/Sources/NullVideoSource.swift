@@ -2,15 +2,19 @@ import PCastCodecs
 import PCastIO
 public import PCastMedia
 
-/// A black picture at a constant rate.
+/// Black frames at a constant rate.
 public final class NullVideoSource: VideoSource {
+    /// The size of the frames.
     public let dimensions: Dimensions
+    /// The frame rate in frames per second.
     public let nominalFrameRate: Double
     private let pace = PacedThread()
 
+    /// Creates a source.
+    ///
     /// - Parameters:
-    ///   - dimensions: even numbers.
-    ///   - frameRate: whole pictures a second, 1 to 240.
+    ///   - dimensions: The size of the frames, even numbers.
+    ///   - frameRate: The frame rate, 1 to 240.
     public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
         precondition((1...240).contains(frameRate), "a frame rate that no one can watch")
         self.dimensions = dimensions
@@ -23,6 +27,7 @@ public final class NullVideoSource: VideoSource {
             frameRate: min(240, max(1, Int(configuration.frameRate.perSecond.rounded()))))
     }
 
+    /// Starts to deliver frames. `ended` is never called. Throws `DeviceError.noThread`.
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -43,5 +48,6 @@ public final class NullVideoSource: VideoSource {
         }
     }
 
+    /// Stops delivery.
     public func stop() { pace.stop() }
 }

@@ -2,17 +2,15 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// A thread that runs a body at even moments on the monotonic clock, each told its number and when it was due.
+/// A thread that calls a function at even times of the monotonic clock.
 final class PacedThread: Sendable {
     private let sleep = CancellableSleep()
     private let thread = Mutex<WorkerThread?>(nil)
 
     deinit { stop() }
 
-    /// - Parameters:
-    ///   - origin: the moment from which beats are counted.
-    ///   - due: how long after the origin a beat is due.
-    ///   - body: makes one beat. A beat that is more than `patience` late is left out, its number too.
+    /// Starts the thread. `due` returns the time of a call after `origin` by its number. A call that is late by more
+    /// than `patience` is skipped. Throws `DeviceError.noThread`.
     func start(
         name: String, from origin: Instant, due: @escaping @Sendable (Int64) -> TimeSpan, patience: TimeSpan,
         body: @escaping @Sendable (_ beat: Int64, _ due: TimeSpan) -> Void

@@ -4,6 +4,6 @@ import PCastMedia
 enum SoundBeat {
     static let sampleCount = AudioFrame.sampleRate / 50
 
-    /// When a frame is whole, since its source's origin.
+    /// Returns the time at which a frame is complete, since the origin of its source.
     static func due(_ beat: Int64) -> TimeSpan { .milliseconds(20) * (beat + 1) }
 }

@@ -1,11 +1,11 @@
-/// How a source that nobody stopped came to its end.
+/// The reason why a source ended without being stopped.
 public enum SourceEnd: Hashable, Sendable {
-    /// A file was played to its end, or a stream's publisher ended it.
+    /// A file was played to its end, or the publisher ended the stream.
     case ended
 
-    /// The device is no longer there, and may come back; the reason is for people.
+    /// The device disappeared for this reason, and may come back.
     case vanished(String)
 
-    /// The device or the connection failed; the reason is for people.
+    /// The device or the connection failed, for this reason.
     case failed(String)
 }

@@ -1,26 +1,28 @@
 import PCastIO
 public import PCastMedia
 
-/// The clapper's tone and quiet noise, in frames of 20 ms; a frame is released when its last sample is due, as a
-/// microphone would.
+/// The clapper's tone and quiet noise in frames of 20 ms. Like those of a microphone, a frame is delivered at the time
+/// of its last sample.
 public final class SyntheticAudioSource: AudioSource {
+    /// The number of channels, 1 or 2.
     public let channels: Int
     private let signal = ClapperSignal()
     private let pace = PacedThread()
 
-    /// - Parameter channels: 1 or 2, both the same.
+    /// Creates a source with 1 or 2 channels, which are equal.
     public init(channels: Int = 2) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
     }
 
+    /// Starts to deliver audio. `ended` is never called. Throws `DeviceError.noThread`.
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let (signal, channels) = (signal, channels)
         let reference = MonotonicClock.reference()
         let origin = reference.wallTime
-        // The first sample since 1970 that the origin does not cut.
+        // The number of the first sample since 1970.
         let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
         let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
         try pace.start(name: "synthetic-audio", from: reference.instant, due: SoundBeat.due, patience: .seconds(1)) {
@@ -34,5 +36,6 @@ public final class SyntheticAudioSource: AudioSource {
         }
     }
 
+    /// Stops delivery.
     public func stop() { pace.stop() }
 }

@@ -2,17 +2,21 @@ import PCastCodecs
 import PCastIO
 public import PCastMedia
 
-/// The test picture at a constant rate, its strip saying when each frame was due.
+/// The test pattern at a constant rate. Its time strip contains the capture time of each frame.
 public final class SyntheticVideoSource: VideoSource {
+    /// The size of the frames.
     public let dimensions: Dimensions
+    /// The frame rate in frames per second.
     public let nominalFrameRate: Double
     private let picture: TestPicture
     private let pool: VideoFramePool
     private let pace = PacedThread()
 
+    /// Creates a source.
+    ///
     /// - Parameters:
-    ///   - dimensions: at least 64 columns and 32 rows; 1280x720 unless said otherwise.
-    ///   - frameRate: whole pictures a second, 1 to 240.
+    ///   - dimensions: The size of the frames, at least 64 columns and 32 rows.
+    ///   - frameRate: The frame rate, 1 to 240.
     public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
         precondition((1...240).contains(frameRate), "a frame rate that no one can watch")
         self.dimensions = dimensions
@@ -27,6 +31,7 @@ public final class SyntheticVideoSource: VideoSource {
             frameRate: min(240, max(1, Int(configuration.frameRate.perSecond.rounded()))))
     }
 
+    /// Starts to deliver frames. `ended` is never called. Throws `DeviceError.noThread`.
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -47,5 +52,6 @@ public final class SyntheticVideoSource: VideoSource {
         }
     }
 
+    /// Stops delivery.
     public func stop() { pace.stop() }
 }

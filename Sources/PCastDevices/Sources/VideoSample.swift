@@ -1,9 +1,9 @@
 public import PCastMedia
 
-/// What a source of pictures delivers.
+/// A sample of a video source.
 public enum VideoSample: Sendable {
     case picture(VideoFrame)
 
-    /// Already coded by the camera or the file, without B-frames: passed through, or decoded by whom it does not suit.
+    /// A frame that the camera or the file has encoded, without B-frames.
     case coded(EncodedFrame)
 }

@@ -1,22 +1,24 @@
 public import PCastCodecs
 public import PCastMedia
 
-/// Where pictures come from.
+/// A video source.
 public protocol VideoSource: MediaSource where Sample == VideoSample {
-    /// The size of its pictures; those of a stream may change later.
+    /// The size of its frames. It can change for an address.
     var dimensions: Dimensions { get }
 
-    /// Pictures a second as the source says; a camera in the dark makes fewer (COD7), so nothing is timed by it.
+    /// The frame rate that the source reports, in frames per second. It does not control timing, because cameras
+    /// deliver fewer frames in the dark.
     var nominalFrameRate: Double { get }
 
-    /// Why pictures that came coded are decoded although they were to be passed through; nil as long as they are, and
-    /// where there is nothing to pass.
+    /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
+    /// through, or if the source does not encode.
     var passThroughObstacle: PassThroughObstacle? { get }
 }
 
 extension VideoSource {
-    /// As what it is beside a source of pictures: the compiler does not convert an `any VideoSource` by itself.
+    /// The source as a `MediaSource`. The compiler does not convert `any VideoSource` implicitly.
     var mediaSource: any MediaSource<VideoSample> { self }
 
+    /// nil, for a source that does not encode.
     public var passThroughObstacle: PassThroughObstacle? { nil }
 }

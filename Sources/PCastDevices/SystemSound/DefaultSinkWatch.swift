@@ -1,6 +1,6 @@
 import CPulse
 
-/// Notices that the server's settings changed, among them which sink is the default. Used by one thread at a time.
+/// Detects changes of the server's settings, which include the default sink. Only one thread may use it at a time.
 final class DefaultSinkWatch {
     private let server: PulseServer
     private var hasNews = false
@@ -19,7 +19,7 @@ final class DefaultSinkWatch {
 
     deinit { pa_context_set_subscribe_callback(server.context, nil, nil) }
 
-    /// The default sink, when there was news since the last time and there is one.
+    /// Returns the default sink if the settings have changed since the last call; nil otherwise, or if there is none.
     func changed() -> PulseSink? {
         guard hasNews else { return nil }
         hasNews = false

@@ -1,22 +1,20 @@
 import Glibc
 
-/// Whether a PulseAudio server, or PipeWire's that speaks like one, may be there, told without calling libpulse: that
-/// makes folders in the user's home when it looks for a server, and there should be none for a look at what there is.
+/// Determines whether a PulseAudio-compatible server (PulseAudio or PipeWire) may exist without calling libpulse,
+/// because libpulse creates folders in the user's home when it searches for a server.
 enum PulsePlace {
-    /// Where one was looked for, for people.
+    /// The searched locations, for display.
     static let description = "the sound servers (PULSE_SERVER, or pulse/native in XDG_RUNTIME_DIR)"
 
-    /// - Parameters:
-    ///   - environment: answers variables.
-    ///   - exists: whether there is a file.
-    ///   - text: a small file's text.
+    /// Returns whether a server may exist. `environment` returns a variable, `exists` whether a file exists, and `text`
+    /// the content of a small file.
     static func mayHaveServer(
         environment: (String) -> String? = { getenv($0).map { String(cString: $0) } },
         exists: (String) -> Bool = { access($0, F_OK) == 0 }, text: (String) -> String? = SystemAttribute.read
     ) -> Bool {
         func variable(_ name: String) -> String? { environment(name).flatMap { $0.isEmpty ? nil : $0 } }
         if variable("PULSE_SERVER") != nil { return true }
-        // In the order of libpulse's own search.
+        // The order is that of libpulse's own search.
         var sockets = ["/var/run/pulse/native"]
         if let folder = variable("PULSE_RUNTIME_PATH") { sockets.append("\(folder)/native") }
         if let folder = variable("XDG_RUNTIME_DIR") { sockets.append("\(folder)/pulse/native") }
@@ -30,7 +28,7 @@ enum PulsePlace {
         return files.contains { namesServer(text($0) ?? "") }
     }
 
-    /// Whether a client's configuration says `default-server = …`.
+    /// Returns whether a client configuration contains `default-server = …`.
     private static func namesServer(_ configuration: String) -> Bool {
         configuration.split(separator: "\n").contains { line in
             let parts = line.split(separator: "=", maxSplits: 1).map { $0.filter { !$0.isWhitespace } }

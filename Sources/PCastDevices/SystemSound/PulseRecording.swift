@@ -2,32 +2,33 @@ import CPulse
 import PCastIO
 import PCastMedia
 
-/// A stream of what a sink plays. Used by one thread at a time.
+/// A recording of a sink's output. Only one thread may use it at a time.
 ///
-/// Asked for in pieces of 10 ms, which a sink that sleeps long between pieces is told too, as it would be by a program
-/// that plays with so little delay.
+/// It requests pieces of 10 ms, so that the sink uses short buffers, as for a program that plays with low latency.
 final class PulseRecording {
     private static let pieceLength = TimeSpan.milliseconds(10)
 
-    /// Between two questions to the server about time.
+    /// The interval of timing requests to the server.
     private static let timingInterval = TimeSpan.milliseconds(50)
 
     private let server: PulseServer
     private let stream: OpaquePointer
     private let channels: Int
 
-    /// Samples a channel that were read.
+    /// The number of samples per channel that were read.
     private(set) var position: Int64 = 0
 
     private var lastTiming: WallTime?
     private var lastQuestion = Instant(nanoseconds: 0)
 
-    /// Begins it. The server brings the sound to 48 kHz and to the channels that are asked for.
+    /// Starts recording. The server converts the audio to 48 kHz and to the given number of channels.
     ///
     /// - Parameters:
-    ///   - source: a sink's monitor.
-    ///   - isBound: whether it ends with that, and is not moved to another one by the server.
-    /// - Throws: `.faulty` when the server refuses.
+    ///   - source: The monitor source of a sink.
+    ///   - isBound: Whether it ends with the source, and the server does not move it to another one.
+    ///   - channels: The number of channels.
+    ///   - server: The server.
+    /// - Throws: `DeviceError.faulty` if the server refuses it.
     init(_ source: String, isBound: Bool, channels: Int, of server: PulseServer) throws(DeviceError) {
         var format = pa_sample_spec(
             format: PA_SAMPLE_FLOAT32LE, rate: UInt32(AudioFrame.sampleRate), channels: UInt8(channels))
@@ -50,15 +51,15 @@ final class PulseRecording {
         pa_stream_unref(stream)
     }
 
-    /// Whether the server has ended it, as it does when the sink is gone.
+    /// Whether the server has ended it, e.g., because the sink disappeared.
     var isOver: Bool { PA_STREAM_IS_GOOD(pa_stream_get_state(stream)) == 0 }
 
     private var isReady: Bool { pa_stream_get_state(stream) == PA_STREAM_READY }
 
-    /// The source that it is of now: servers move streams too. Nil while it begins.
+    /// The current source, because servers also move streams; nil while it starts.
     var source: String? { isReady ? pa_stream_get_device_name(stream).map { String(cString: $0) } : nil }
 
-    /// Takes what has come: samples with channels interleaved, and silence for what the server lost.
+    /// Reads the available audio with interleaved channels, and silence for lost audio.
     func read(_ body: (UnsafeBufferPointer<Float>) -> Void) {
         guard isReady else { return }
         let size = MemoryLayout<Float>.size * channels
@@ -71,7 +72,7 @@ final class PulseRecording {
             if let data {
                 body(UnsafeBufferPointer(start: data.assumingMemoryBound(to: Float.self), count: count * channels))
             } else {
-                // A hole, which libpulse makes no longer than its buffer.
+                // A gap, which libpulse limits to its buffer size.
                 let silence = [Float](repeating: 0, count: count * channels)
                 silence.withUnsafeBufferPointer(body)
             }
@@ -79,11 +80,12 @@ final class PulseRecording {
         }
     }
 
-    /// What the server last said of which sample is heard when, if that is news.
+    /// Returns a sample position and the time at which it is played, if the server has reported new timing; nil
+    /// otherwise.
     ///
-    /// Not by `pa_stream_get_latency`: what libpulse makes of these numbers is off by most of a second while a stream is
-    /// new. A sample that the server has written into the stream was captured `source_usec` ago; in a sink's monitor it
-    /// will be heard in `sink_usec`, so that the instant may lie ahead.
+    /// It does not use `pa_stream_get_latency`, whose value is off by up to a second while a stream is new. A sample
+    /// that the server has written to the stream was captured `source_usec` ago. In the monitor of a sink, it will be
+    /// played in `sink_usec`, so the time may be in the future.
     func timing() -> (position: Int64, instant: Instant)? {
         guard isReady else { return nil }
         askForTiming()
@@ -93,16 +95,16 @@ final class PulseRecording {
         let time = WallTime(nanosecondsSinceEpoch: cpulse_timestamp(info))
         guard time != lastTiming else { return nil }
         lastTiming = time
-        // Negative for what came and was read after the server said it.
+        // It is negative for audio that was received and read after the report.
         let unread = (timing.write_index - timing.read_index) / Int64(channels * MemoryLayout<Float>.size)
         let ahead = Int64(clamping: timing.sink_usec) - Int64(clamping: timing.source_usec)
-        // Servers may lie as drivers do.
+        // Rejects implausible values.
         guard abs(unread) < 10 * Int64(AudioFrame.sampleRate), abs(ahead) < 10_000_000 else { return nil }
         let now = MonotonicClock.reference()
         return (position + unread, now.instant + (time - now.wallTime) + .microseconds(ahead))
     }
 
-    /// Every so often; the answer comes with the server's next words.
+    /// Requests the timing at intervals. The reply arrives with later messages.
     private func askForTiming() {
         let now = MonotonicClock.now()
         guard now - lastQuestion >= Self.timingInterval else { return }
@@ -110,7 +112,7 @@ final class PulseRecording {
         if let operation = pa_stream_update_timing_info(stream, nil, nil) { pa_operation_unref(operation) }
     }
 
-    /// Goes on with another source. Answers false when the server refuses.
+    /// Moves the recording to another source. Returns false if the server refuses it.
     @discardableResult
     func move(to source: String) -> Bool {
         let done: [Bool]? = server.ask { context, pointer, _ in

@@ -2,22 +2,21 @@ import CPulse
 import PCastIO
 import PCastMedia
 
-/// A connection to a PulseAudio server, or to PipeWire's that speaks like one. Used by one thread at a time.
+/// A connection to a PulseAudio-compatible server (PulseAudio or PipeWire). Only one thread may use it at a time.
 ///
-/// The asynchronous interface, and not `pa_simple`: that starts a server where none runs, cannot be told to end while it
-/// waits for one that hangs, and knows nothing of another device that becomes the default. Its main loop is turned by the
-/// thread that uses it, each time for a while only, so that nothing has to be woken.
+/// It uses the asynchronous interface and not `pa_simple`. The latter starts a server if none runs, cannot be
+/// interrupted while a server hangs, and does not report changes of the default device. The calling thread runs the
+/// main loop for limited times, so that no wake-up is needed.
 final class PulseServer: @unchecked Sendable {
-    /// Within which a server answers that is well.
+    /// The timeout for responses of the server.
     static let patience = TimeSpan.seconds(2)
 
     let context: OpaquePointer
     private let loop: OpaquePointer
 
-    /// Connects, and blocks as long as that takes. Starts no server.
-    ///
-    /// - Parameter address: as in `PULSE_SERVER`; nil for the one that libpulse finds.
-    /// - Throws: `.notFound`, `.forbidden`, or `.faulty` when it does not answer.
+    /// Connects to a server and blocks until it has answered. It does not start a server. The address is that of
+    /// `PULSE_SERVER`; nil for the one that libpulse finds. Throws `DeviceError`: `.notFound`, `.forbidden`, or
+    /// `.faulty` if it does not answer.
     init(address: String?) throws(DeviceError) {
         guard address != nil || PulsePlace.mayHaveServer() else {
             throw .notFound("system sound", lookedIn: PulsePlace.description)
@@ -42,7 +41,7 @@ final class PulseServer: @unchecked Sendable {
 
     var state: pa_context_state_t { pa_context_get_state(context) }
 
-    /// Why the last call failed, in libpulse's words.
+    /// libpulse's description of the last error.
     var reason: String { String(cString: pa_strerror(pa_context_errno(context))) }
 
     private var failure: DeviceError {
@@ -54,9 +53,7 @@ final class PulseServer: @unchecked Sendable {
         }
     }
 
-    /// Lets happen what happens within a while; returns as soon as something did.
-    ///
-    /// - Returns: false when the connection is over.
+    /// Runs the main loop until an event was processed or the time is over. Returns false if the connection is closed.
     @discardableResult
     func turn(within span: TimeSpan) -> Bool {
         let microseconds = Int32(clamping: max(0, span.nanoseconds / 1_000))
@@ -64,27 +61,25 @@ final class PulseServer: @unchecked Sendable {
         return pa_mainloop_dispatch(loop) >= 0 && state == PA_CONTEXT_READY
     }
 
-    /// Waits until something is so, within the server's patience. Answers whether it became so.
+    /// Waits for a condition until the server's timeout. Returns whether it was satisfied.
     func wait(until isSo: (PulseServer) -> Bool) -> Bool {
         let deadline = MonotonicClock.now() + Self.patience
         while !isSo(self) {
             let rest = deadline - MonotonicClock.now()
             guard rest > .zero else { return false }
-            // While it connects, the connection is not over because it is not ready.
+            // A connection that is not ready yet is not closed.
             if !turn(within: rest), [PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED].contains(state) { return isSo(self) }
         }
         return true
     }
 
-    /// Asks something whose answer comes in pieces to a callback.
-    ///
-    /// - Parameter request: begins it, with where the pieces go to.
-    /// - Returns: nil when there was no answer, or the server refused.
+    /// Sends a request whose response comes in pieces to a callback. `request` starts it with the receiver of the
+    /// pieces. Returns nil if there was no response or the server refused it.
     func ask<Value>(
         _ request: (OpaquePointer, UnsafeMutableRawPointer, PulseAnswer<Value>.Type) -> OpaquePointer?
     ) -> [Value]? {
         let answer = PulseAnswer<Value>()
-        // Released after the operation is over or cancelled: no callback comes any more.
+        // It is released after the operation has ended or was cancelled, so that no callback follows.
         return withExtendedLifetime(answer) {
             guard let operation = request(context, answer.pointer, PulseAnswer<Value>.self) else { return nil }
             defer { pa_operation_unref(operation) }
@@ -95,7 +90,7 @@ final class PulseServer: @unchecked Sendable {
     }
 }
 
-/// What a server's callback brings.
+/// The response to a request, which callbacks collect.
 final class PulseAnswer<Value> {
     private(set) var values: [Value] = []
     private(set) var hasEnded = false

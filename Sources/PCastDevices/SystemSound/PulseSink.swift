@@ -1,14 +1,14 @@
 import CPulse
 
-/// Where a sound server plays: a card's output, or what stands in for one. Its monitor is the source of what it plays.
+/// An output of a sound server. Its monitor is the source of the audio that it plays.
 struct PulseSink: Hashable {
     let name: String
-    /// For people.
+    /// The name for display.
     let description: String
     let monitor: String
     let sampleRate: Int
 
-    /// All of a server.
+    /// Returns all sinks of a server.
     static func all(of server: PulseServer) -> [PulseSink] {
         let found: [PulseSink]? = server.ask { context, pointer, _ in
             pa_context_get_sink_info_list(
@@ -17,7 +17,7 @@ struct PulseSink: Hashable {
         return found ?? []
     }
 
-    /// The one that programs play to which name no other; nil when there is none.
+    /// Returns the default sink; nil if there is none.
     static func standard(of server: PulseServer) -> PulseSink? {
         let names: [String]? = server.ask { context, pointer, _ in
             pa_context_get_server_info(

@@ -2,14 +2,14 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The body of a system sound's thread, and what only that thread touches.
+/// The loop of a system audio thread and its state.
 ///
-/// Unchecked: all but `isStopped` is the thread's.
+/// It is `@unchecked Sendable` because only its thread uses it, except for `isStopped`.
 final class SystemSoundCapture: @unchecked Sendable {
-    /// Between two looks at whether it was stopped, while nothing comes.
+    /// The interval at which it checks whether it was stopped.
     private static let interval = TimeSpan.milliseconds(20)
 
-    /// Samples that may wait for the server to say when they are from.
+    /// The most samples that wait for the server's first timing.
     private static let patience = Int64(AudioFrame.sampleRate)
 
     private let server: PulseServer
@@ -21,9 +21,8 @@ final class SystemSoundCapture: @unchecked Sendable {
     private var samples: [Float] = []
     private let stopped = Atomic(false)
 
-    /// - Parameters:
-    ///   - source: a sink's monitor.
-    ///   - followsDefault: whether it is the default sink's, and stays with that.
+    /// Prepares to capture a sink's monitor. With `followsDefault`, it is that of the default sink, and changes with
+    /// it.
     init(server: PulseServer, source: String, followsDefault: Bool, channels: Int) {
         self.server = server
         self.source = source
@@ -32,12 +31,12 @@ final class SystemSoundCapture: @unchecked Sendable {
         timeline = CaptureTimeline(rate: AudioFrame.sampleRate, channels: channels)
     }
 
-    /// Ends `run` within its interval. From any thread.
+    /// Ends `run` within its interval. It can be called from any thread.
     func stop() { stopped.store(true, ordering: .releasing) }
 
     private var isStopped: Bool { stopped.load(ordering: .acquiring) }
 
-    /// Captures until it is stopped, which is answered with nil, or the sound ends.
+    /// Captures until it is stopped (nil) or the source ends.
     func run(deliver: @Sendable (AudioFrame) -> Void) -> SourceEnd? {
         let recording: PulseRecording
         do throws(DeviceError) {
@@ -67,7 +66,7 @@ final class SystemSoundCapture: @unchecked Sendable {
             hasTime = true
             _ = timeline.observe(position: timing.position, at: timing.instant)
         } else if !hasTime, recording.position > Self.patience {
-            // A server that never says: from now on, then.
+            // If the server never reports timing, the current time is used.
             _ = timeline.observe(position: recording.position, at: MonotonicClock.now())
         }
     }

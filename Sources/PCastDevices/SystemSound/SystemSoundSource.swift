@@ -2,11 +2,12 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// The sound that this machine plays, in frames of 20 ms, silence included: the monitor of a PulseAudio server's output, or
-/// of PipeWire's that speaks like one.
+/// The audio that this machine plays, in frames of 20 ms including silence: the monitor of an output of a
+/// PulseAudio-compatible server.
 ///
-/// The default output is followed when it becomes another, as when someone plugs in headphones. A frame's capture time is
-/// when its first sample is heard, which may lie a little ahead. An output or a server that goes away is `.vanished`.
+/// When the default output changes (e.g., to headphones), the source follows it. The capture time of a frame is the
+/// time at which its first sample is played, which may be slightly in the future. An output or a server that disappears
+/// is `.vanished`.
 public final class SystemSoundSource: AudioSource {
     private enum Phase {
         case open
@@ -14,19 +15,19 @@ public final class SystemSoundSource: AudioSource {
         case over
     }
 
-    /// 1 or 2.
+    /// The number of channels, 1 or 2.
     public let channels: Int
     private let capture: SystemSoundCapture
     private let phase = Mutex(Phase.open)
 
-    /// Connects to the sound server; nothing is captured before `start`.
+    /// Connects to the sound server. It captures nothing before `start`.
     ///
     /// - Parameters:
-    ///   - id: of `SystemSounds.enumerate`, or a name that `pactl list short sources` shows; nil for what the default
-    ///     output plays.
-    ///   - channels: 1 or 2; the server mixes to that.
-    ///   - server: its address, as in `PULSE_SERVER`; nil for the one that libpulse finds.
-    /// - Throws: `.notFound` when there is no server, or no such output; `.forbidden` when it refuses; `.faulty` when it
+    ///   - id: The identifier from `SystemSounds.enumerate`, or a name that `pactl list short sources` shows; nil for
+    ///     the default output.
+    ///   - channels: The number of channels, 1 or 2, to which the server mixes.
+    ///   - server: The address as in `PULSE_SERVER`; nil for the one that libpulse finds.
+    /// - Throws: `DeviceError`: `.notFound` without the server or the output, `.forbidden`, or `.faulty` if the server
     ///   does not answer.
     public init(id: String? = nil, channels: Int = 2, server: String? = nil) throws(DeviceError) {
         precondition(channels == 1 || channels == 2)
@@ -47,6 +48,8 @@ public final class SystemSoundSource: AudioSource {
 
     deinit { stop() }
 
+    /// Starts capturing. `deliver` receives audio and `ended` the end of the source. Throws `DeviceError.noThread`. It
+    /// has no effect after the first call.
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
@@ -63,6 +66,7 @@ public final class SystemSoundSource: AudioSource {
         }
     }
 
+    /// Stops capturing.
     public func stop() {
         let before = phase.withLock { phase in
             defer { phase = .over }

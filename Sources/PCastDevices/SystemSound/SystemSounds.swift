@@ -1,21 +1,18 @@
 import PCastMedia
 
-/// The sound that this machine plays, as sources: the monitors of a PulseAudio server, or of PipeWire's that speaks like
-/// one.
+/// The audio that this machine plays, as sources: the monitors of a PulseAudio-compatible server.
 ///
-/// Without such a server, ALSA's loopback card (`modprobe snd-aloop`) does it: programs play to `hw:Loopback,0`, and what
-/// they play is the microphone `hw:Loopback,1`.
+/// Without such a server, ALSA's loopback card (`modprobe snd-aloop`) can be used: programs play to `hw:Loopback,0`,
+/// and the microphone `hw:Loopback,1` captures that.
 public enum SystemSounds {
-    /// What stands before a source's name in its id.
+    /// The prefix of the identifiers.
     static let prefix = "pulse:"
 
-    /// The id of whatever is the default when it plays: libpulse's own word for it.
+    /// The identifier of the default output, with libpulse's own name for it.
     public static let standardID = prefix + "@DEFAULT_MONITOR@"
 
-    /// What the default output plays, first, and then what each output plays; empty without a sound server. Starts none,
-    /// and takes some milliseconds.
-    ///
-    /// - Parameter server: its address, as in `PULSE_SERVER`; nil for the one that libpulse finds.
+    /// Returns the default output, then every output; empty without a sound server. It does not start a server, and
+    /// takes some milliseconds. The address is that of `PULSE_SERVER`; nil for the one that libpulse finds.
     public static func enumerate(server: String? = nil) -> [SourceDevice] {
         guard let server = try? PulseServer(address: server) else { return [] }
         let sinks = PulseSink.all(of: server)

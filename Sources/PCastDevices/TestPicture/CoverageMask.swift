@@ -1,13 +1,13 @@
 import Glibc
 
-/// How much of each pixel of a small rectangle a shape covers, from 0 to 255: a shape drawn once, then stamped into
-/// every picture.
+/// The coverage of each pixel by a shape, from 0 to 255. A shape is computed once and drawn to every frame.
 struct CoverageMask {
     let width: Int
     let height: Int
     let values: [UInt8]
 
-    /// - Parameter distance: from a point to the shape's edge in pixels, negative inside.
+    /// Creates a mask. `distance` returns the distance from a point to the edge of the shape in pixels, negative
+    /// inside.
     init(width: Int, height: Int, distance: (_ x: Double, _ y: Double) -> Double) {
         self.width = max(1, width)
         self.height = max(1, height)
@@ -22,7 +22,7 @@ struct CoverageMask {
         self.values = values
     }
 
-    /// A filled disc that touches all four sides.
+    /// Returns a filled circle that touches all four sides.
     static func disc(diameter: Int) -> CoverageMask {
         let radius = Double(diameter) / 2
         return CoverageMask(width: diameter, height: diameter) { x, y in
@@ -30,7 +30,7 @@ struct CoverageMask {
         }
     }
 
-    /// A circle that touches all four sides, drawn `thickness` pixels thick.
+    /// Returns a circle of this line thickness, in pixels, that touches all four sides.
     static func ring(diameter: Int, thickness: Double) -> CoverageMask {
         let radius = Double(diameter) / 2
         return CoverageMask(width: diameter, height: diameter) { x, y in

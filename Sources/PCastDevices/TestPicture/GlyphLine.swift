@@ -1,4 +1,4 @@
-/// Characters drawn once at one height and set in a line: the clock is written anew into every picture.
+/// A line of characters at one height. The glyphs are computed once, because the clock changes with every frame.
 struct GlyphLine {
     let height: Int
     private let masks: [Character: CoverageMask]
@@ -11,14 +11,14 @@ struct GlyphLine {
         self.masks = masks
     }
 
-    /// Columns from one character to the next: all are equally wide, so that a running clock stands still.
+    /// Returns the width of a character. All digits have the same width, so that a running clock does not move.
     private func advance(_ character: Character) -> Int {
         character == ":" || character == "." ? height * 46 / 100 : height * 80 / 100
     }
 
     func width(of text: String) -> Int { text.reduce(0) { $0 + advance($1) } }
 
-    /// Writes the text with its middle at `x` and its top at `y`.
+    /// Draws a text, centered at `x` and with its top at `y`.
     func write(_ text: String, centredAt x: Int, top y: Int, colour: PictureColour, on canvas: PictureCanvas) {
         var pen = x - width(of: text) / 2
         for character in text {

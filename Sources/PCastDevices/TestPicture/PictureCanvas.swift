@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// Draws into the planes of a picture; what lies outside it is cut off.
+/// Draws to the planes of a frame, clipped at its edges.
 struct PictureCanvas {
     let width: Int
     let height: Int
@@ -10,7 +10,7 @@ struct PictureCanvas {
     private let strideY: Int
     private let strideUV: Int
 
-    /// The memory must be laid out as `VideoFrame.layout` says, and outlive the canvas.
+    /// Creates a canvas for memory in the layout of `VideoFrame.layout`, which must outlive it.
     init(_ memory: UnsafeMutableRawBufferPointer, dimensions: Dimensions) {
         let layout = VideoFrame.layout(dimensions)
         precondition(memory.count >= layout.byteCount, "a picture's memory is too small for it")
@@ -38,7 +38,7 @@ struct PictureCanvas {
         }
     }
 
-    /// Blends a colour into the picture where the mask covers it.
+    /// Blends a color into the frame by a coverage mask.
     func stamp(_ mask: CoverageMask, left: Int, top: Int, colour: PictureColour) {
         let columns = max(0, -left)..<max(0, -left, min(mask.width, width - left))
         let rows = max(0, -top)..<max(0, -top, min(mask.height, height - top))

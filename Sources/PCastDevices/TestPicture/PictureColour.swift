@@ -1,10 +1,10 @@
-/// A colour in limited-range BT.601, as the planes of a picture hold it.
+/// A color in BT.601 with limited range, as in the planes of a frame.
 struct PictureColour: Hashable {
     var luma: UInt8
     var blueDifference: UInt8
     var redDifference: UInt8
 
-    /// Red, green and blue from 0 to 255 (ITU-R BT.601, section 3.5).
+    /// Converts red, green and blue from 0 to 255 (ITU-R BT.601, section 3.5).
     init(_ red: Int, _ green: Int, _ blue: Int) {
         luma = UInt8(16 + (65_738 * red + 129_057 * green + 25_064 * blue + 128_000) / 256_000)
         blueDifference = UInt8(128 + (-37_945 * red - 74_494 * green + 112_439 * blue) / 256_000)
@@ -14,7 +14,7 @@ struct PictureColour: Hashable {
     static let black = PictureColour(0, 0, 0)
     static let white = PictureColour(255, 255, 255)
 
-    /// Between two colours; `part` runs from 0 to 1.
+    /// Returns a mix of two colors; `part` is from 0 to 1.
     static func blend(_ from: PictureColour, _ to: PictureColour, _ part: Double) -> PictureColour {
         let mix = { (a: UInt8, b: UInt8) in UInt8((Double(a) + (Double(b) - Double(a)) * part).rounded()) }
         var colour = from

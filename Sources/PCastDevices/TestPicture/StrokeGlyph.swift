@@ -1,12 +1,12 @@
 import Glibc
 
-/// A character as strokes on a grid 4 wide and 6 high, the origin at the top left; drawn with round ends.
+/// A character as strokes on a grid of 4×6 with the origin at the top left. Strokes have round ends.
 struct StrokeGlyph {
     typealias Point = (x: Double, y: Double)
 
     let strokes: [[Point]]
 
-    /// Nil for a character that has no strokes, such as a space.
+    /// Returns nil for a character without strokes, such as a space.
     init?(_ character: Character) {
         guard let text = Self.shapes[character] else { return nil }
         strokes = text.split(separator: " ").map { stroke in
@@ -17,7 +17,7 @@ struct StrokeGlyph {
         }
     }
 
-    /// The glyph in a cell of the given height, whose strokes are a ninth of that thick.
+    /// Returns the glyph at a height. The strokes are a ninth of it thick.
     func mask(height: Int) -> CoverageMask {
         let unit = Double(height) / 7.2
         let half = unit * 0.42

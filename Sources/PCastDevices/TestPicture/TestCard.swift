@@ -1,13 +1,14 @@
 import PCastMedia
 
-/// What stands still in the test picture: ground, grid, ring, bars, grey steps and the name. Drawn once for a size.
+/// The static part of the test pattern: background, grid, ring, bars, gray steps and the name. It is drawn once per
+/// size.
 struct TestCard {
     private static let top = PictureColour(24, 34, 62)
     private static let bottom = PictureColour(10, 12, 24)
     private static let line = PictureColour(40, 52, 86)
     static let accent = PictureColour(96, 200, 255)
 
-    /// The eight bars at 75 % (EBU Tech 3325), from white to black.
+    /// The eight color bars at 75 % (EBU Tech 3325), from white to black.
     private static let bars = [
         PictureColour(191, 191, 191), PictureColour(191, 191, 0), PictureColour(0, 191, 191), PictureColour(0, 191, 0),
         PictureColour(191, 0, 191), PictureColour(191, 0, 0), PictureColour(0, 0, 191), PictureColour(0, 0, 0),
@@ -38,7 +39,7 @@ struct TestCard {
         }
     }
 
-    /// The ring in whose middle the clapper's disc stands, on a dark ground so that the disc is seen at once.
+    /// Draws the ring around the clapper's disc, with a dark background that makes the disc visible at once.
     private func drawRing(on canvas: PictureCanvas) {
         let diameter = canvas.height * 34 / 100
         let left = (canvas.width - diameter) / 2

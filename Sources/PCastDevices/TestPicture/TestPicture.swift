@@ -1,12 +1,13 @@
 import Glibc
 public import PCastMedia
 
-/// The picture of the synthetic source: a measuring instrument that is pleasant to look at.
+/// The test pattern of the synthetic source, for measurements.
 ///
-/// Its time strip says which frame it is and when it was captured (`TestPictureStrip`), its disc claps with the sound
-/// (`ClapperSchedule`), a hand goes round once a second, and the wall clock is written in digits. Everything that
-/// stands still is drawn once; a frame costs a copy of it and the parts that move.
+/// Its time strip contains the frame counter and the capture time (`TestPictureStrip`). The disc flashes with the audio
+/// (`ClapperSchedule`), a hand rotates once per second, and digits show the wall clock. The static part is drawn once;
+/// a frame costs a copy of it and the moving parts.
 public final class TestPicture: Sendable {
+    /// The size of the frames.
     public let dimensions: Dimensions
     private let card: [UInt8]
     private let disc: CoverageMask
@@ -14,7 +15,7 @@ public final class TestPicture: Sendable {
     private let clock: GlyphLine
     private let caption: GlyphLine
 
-    /// - Parameter dimensions: at least 64 columns and 32 rows.
+    /// Creates a test pattern of at least 64 columns and 32 rows.
     public init(dimensions: Dimensions) {
         precondition(
             dimensions.width >= TestPictureStrip.cellCount && dimensions.height >= 32, "too small for a test picture")
@@ -32,15 +33,15 @@ public final class TestPicture: Sendable {
         caption = GlyphLine(height: height * 36 / 1000, characters: "0123456789-xUTC")
     }
 
-    /// The clapper's disc, in pixels.
+    /// Returns the diameter of the clapper's disc in pixels.
     static func discDiameter(height: Int) -> Int { height * 24 / 100 }
 
-    /// Draws the whole picture of one moment.
+    /// Draws a complete frame.
     ///
     /// - Parameters:
-    ///   - counter: frames of the source before this one.
-    ///   - captureTime: what strip, clock, hand and disc show.
-    ///   - frame: of this test picture's dimensions, and nobody else's yet.
+    ///   - counter: The number of frames before this one.
+    ///   - captureTime: The time that strip, clock, hand and disc show.
+    ///   - frame: The frame, of the size of this test pattern. It must not be shared yet.
     public func draw(counter: Int, captureTime: WallTime, into frame: VideoFrame) {
         precondition(frame.dimensions == dimensions, "a picture of other dimensions")
         card.withUnsafeBytes { frame.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<card.count])) }
@@ -55,7 +56,8 @@ public final class TestPicture: Sendable {
             TestPictureStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: captureTime), into: frame)
     }
 
-    /// A ball on the ring, at its top when the second begins, and one on a track below that goes to and fro.
+    /// Draws a ball on the ring, at its top at the start of a second, and one on a track below that moves back and
+    /// forth.
     private func drawHand(at time: WallTime, on canvas: PictureCanvas) {
         let part = (time - ClapperSchedule.second(of: time)).seconds
         let radius = Double(canvas.height) * 0.17 - Double(canvas.height) / 360

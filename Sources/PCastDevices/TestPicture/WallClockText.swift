@@ -1,11 +1,11 @@
 import PCastMedia
 
-/// A moment's date and time of day in UTC, as the test picture writes them.
+/// The date and the time of day in UTC, as the test pattern shows them.
 struct WallClockText {
-    /// `2026-11-21`
+    /// The date, such as `2026-11-21`.
     let date: String
 
-    /// `14:03:27.120`
+    /// The time, such as `14:03:27.120`.
     let clock: String
 
     init(_ time: WallTime) {
@@ -24,7 +24,8 @@ struct WallClockText {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// The Gregorian date: years are counted from March, so that the leap day ends one (eras of 400 years).
+    /// Returns the Gregorian date. Years are counted from March, so that the leap day is the last one (eras of 400
+    /// years).
     private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
         let days = daysSinceEpoch + 719_468
         let era = (days >= 0 ? days : days - 146_096) / 146_097

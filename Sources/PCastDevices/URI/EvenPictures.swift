@@ -1,7 +1,7 @@
 import PCastCodecs
 import PCastMedia
 
-/// Makes pictures of odd width or height even, which 4:2:0 encoders demand: by leaving the last column or row out.
+/// Crops an odd last column or row from frames, because encoders of 4:2:0 require even sizes.
 struct EvenPictures {
     private let pool = VideoFramePool()
 
@@ -9,7 +9,7 @@ struct EvenPictures {
         Dimensions(width: max(2, dimensions.width & ~1), height: max(2, dimensions.height & ~1))
     }
 
-    /// The picture itself when it is even already.
+    /// Returns the cropped frame; the same frame if its size is even.
     func even(_ picture: VideoFrame) -> VideoFrame {
         let dimensions = Self.even(picture.dimensions)
         guard dimensions != picture.dimensions else { return picture }

@@ -1,19 +1,19 @@
 import PCastMedia
 
-/// Lays a file's presentation times end to end: from zero where it begins, and on without a seam when it is played
-/// again.
+/// Converts the presentation times of a file to positions that start at zero and continue seamlessly when the file
+/// repeats.
 struct PlaybackTimeline {
-    /// The file's own time of its beginning, known from the first frame.
+    /// The presentation time of the first frame; nil before it.
     private var beginning: TimeSpan?
 
-    /// Where the present pass began, since the first.
+    /// The position at which the current pass started.
     private var passStart = TimeSpan.zero
 
-    /// Where everything that was played so far ends.
+    /// The end of everything that was played.
     private(set) var end = TimeSpan.zero
 
-    /// Where a frame stands, since the beginning of the first pass. A little negative for a frame that stands before
-    /// the one that was read first, as sound does that an encoder put ahead.
+    /// Returns the position of a frame since the start of the first pass. It may be slightly negative for a frame
+    /// before the first one that was read, e.g., because of an encoder's priming samples.
     mutating func position(of time: TimeSpan, length: TimeSpan) -> TimeSpan {
         let start = beginning ?? time
         beginning = start
@@ -22,6 +22,6 @@ struct PlaybackTimeline {
         return position
     }
 
-    /// The file is read from its beginning again, where the last pass ended.
+    /// Starts another pass at the end of the last one.
     mutating func startAgain() { passStart = end }
 }

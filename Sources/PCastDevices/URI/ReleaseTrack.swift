@@ -2,9 +2,9 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// One medium of a file: frames that were read ahead, and the thread that lets each go when it is due.
+/// A track of a file: frames that were read ahead, and a thread that delivers each at its time.
 final class ReleaseTrack<Frame: Sendable>: Sendable {
-    /// A frame and where it stands.
+    /// A frame and its position.
     private struct Entry: Sendable {
         let frame: Frame
         let position: TimeSpan
@@ -17,7 +17,7 @@ final class ReleaseTrack<Frame: Sendable>: Sendable {
         var isStopped = false
     }
 
-    /// What is read ahead at most; the reader stops well before.
+    /// The most frames that are read ahead. The reader stops well below.
     private static var capacity: Int { 128 }
 
     private let queue = FrameQueue<Entry>(capacity: ReleaseTrack.capacity)
@@ -30,23 +30,22 @@ final class ReleaseTrack<Frame: Sendable>: Sendable {
     var isStarted: Bool { state.withLock { $0.isStarted } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    /// Whether reading may begin as far as this track goes.
+    /// Whether this track allows reading to start.
     var isReady: Bool { state.withLock { $0.isStarted || $0.isStopped } }
 
-    /// Whether reading further would fill the queue.
+    /// Whether the queue is nearly full.
     var isNearlyFull: Bool { queue.count >= Self.capacity * 3 / 4 }
 
     func push(_ frame: Frame, at position: TimeSpan) { queue.push(Entry(frame: frame, position: position)) }
 
-    /// Lets what was read go, and then tells the end.
+    /// Delivers the queued frames, then reports the end.
     func finish(_ end: SourceEnd) {
         state.withLock { $0.end = $0.isStopped ? nil : end }
         queue.close()
     }
 
-    /// Starts the thread.
-    ///
-    /// - Parameter release: gets each frame when it is due, with that moment in UTC and its position.
+    /// Starts the thread. `release` receives each frame at its time, with that time in UTC and its position. Throws
+    /// `IOError`.
     func run(
         clock: ReleaseClock, release: @escaping @Sendable (Frame, WallTime, TimeSpan) -> Void,
         ended: @escaping @Sendable (SourceEnd) -> Void

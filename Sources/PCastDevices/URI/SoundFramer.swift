@@ -1,23 +1,23 @@
 import PCastMedia
 
-/// Cuts a file's sound into frames of 20 ms without gaps: what is missing becomes silence, what is there twice is cut,
-/// so that the count of samples is the time.
+/// Splits a file's audio into contiguous frames of 20 ms whose sample count is the time: gaps become silence, and
+/// overlaps are cut.
 struct SoundFramer {
-    /// What decoders' own rounding of times may be off by.
+    /// The largest rounding error of decoders' timestamps.
     private static let tolerance = ClockRate.opus.ticks(in: .milliseconds(5))
 
-    /// A longer gap is no missing sound but a new beginning.
+    /// The longest gap that is filled. A longer one starts a new position.
     private static let longestGap = ClockRate.opus.ticks(in: .seconds(2))
 
     let channels: Int
     private var pending: [Int16] = []
 
-    /// The sample, counted from position zero, at which what is pending begins.
+    /// The sample number, from position zero, of the first pending sample; nil before it.
     private var start: Int64?
 
     init(channels: Int) { self.channels = channels }
 
-    /// Takes in sound and answers the frames that became whole, each with the position of its first sample.
+    /// Adds audio. Returns the frames that are complete, each with the position of its first sample.
     mutating func push(_ frame: AudioFrame, at position: TimeSpan) -> [(frame: AudioFrame, position: TimeSpan)] {
         let index = ClockRate.opus.ticks(in: position)
         var samples = remixed(frame)[...]
@@ -51,7 +51,7 @@ struct SoundFramer {
         return frames
     }
 
-    /// In the track's own channels, should the file change them on the way.
+    /// Converts audio to the track's channels, which may change within a file.
     private func remixed(_ frame: AudioFrame) -> [Int16] {
         if frame.channels == channels { return frame.samples }
         if channels == 2 { return frame.samples.flatMap { [$0, $0] } }

@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// The sound of a file or an address.
+/// The audio of a file or an address.
 final class URIAudioSource: AudioSource {
     private let source: URISource
     private let track: ReleaseTrack<AudioFrame>

@@ -1,11 +1,11 @@
 import PCastMedia
 
-/// What a file or an address holds.
+/// The tracks of a file or an address.
 struct URIFormat {
-    /// Of the picture as it is delivered, even numbers; nil without a picture.
+    /// The size of the delivered frames, even numbers; nil without video.
     var dimensions: Dimensions?
     var frameRate: Double?
 
-    /// 1 or 2; nil without sound.
+    /// The number of channels, 1 or 2; nil without audio.
     var channels: Int?
 }

@@ -2,13 +2,12 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// Reads a file or an address from its beginning to its end, ahead of what is due: the body of a source's reader
-/// thread, and what only that thread touches.
+/// Reads a file or an address ahead of its schedule: the loop of a source's reader thread and its state.
 struct URIReading {
-    /// How far reading stays ahead of the later track; decoding a large picture must fit in.
+    /// The time by which reading stays ahead of the later track. It must cover the decoding of a large frame.
     private static let lead = TimeSpan.milliseconds(300)
 
-    /// Between the first frame's reading and its release.
+    /// The time from reading the first frame to its delivery.
     static let start = TimeSpan.milliseconds(100)
 
     let reader: MediaReader
@@ -17,9 +16,9 @@ struct URIReading {
     let audio: ReleaseTrack<AudioFrame>?
     let clock: ReleaseClock
     let sleep: CancellableSleep
-    /// How much of the beginning is left out.
+    /// The time to skip at the beginning.
     let skipped: TimeSpan
-    /// Is told why coded pictures are not passed through; with nil as long as they are.
+    /// A callback with the reason why encoded frames are not passed through; nil while they are.
     let obstructed: (PassThroughObstacle?) -> Void
 
     private var timeline = PlaybackTimeline()
@@ -48,7 +47,7 @@ struct URIReading {
         pictureLength = TimeSpan(seconds: 1 / max(1, format.frameRate ?? 25))
     }
 
-    /// Returns when the source has ended or was stopped.
+    /// Reads until the source has ended or was stopped.
     mutating func run() -> SourceEnd {
         do {
             repeat {
@@ -76,7 +75,7 @@ struct URIReading {
         }
     }
 
-    /// Whether a sample belongs to the beginning that is left out; coded pictures begin with a key frame.
+    /// Returns whether a sample belongs to the skipped beginning. Encoded frames start with a key frame.
     private mutating func isSkipped(_ sample: MediaReader.Sample) -> Bool {
         guard skipped > .zero else { return false }
         let moment: TimeSpan =
@@ -92,7 +91,7 @@ struct URIReading {
         return moment < skipped
     }
 
-    /// When to read on: not before the track that is behind needs it.
+    /// The time to read on: not before the track that is behind needs it.
     private var moment: Instant {
         let isFull = video?.isNearlyFull ?? false || audio?.isNearlyFull ?? false
         let behind =
@@ -104,7 +103,8 @@ struct URIReading {
     private mutating func take(_ picture: VideoSample, at time: MediaTime) {
         guard let video else { return }
         var position = timeline.position(of: time.span, length: pictureLength)
-        // A file's times may stand still or go back; a track's may not (COD5). Others refer to a coded picture.
+        // Timestamps of a file may repeat or decrease; those of a track must increase. Raw frames are dropped; encoded
+        // ones get a later timestamp, because others refer to them.
         if let lastPicture, position <= lastPicture {
             guard case .coded = picture else { return }
             position = lastPicture + .microseconds(100)

@@ -3,17 +3,17 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// A file or an address of anything that FFmpeg opens, played in real time: opened and read once for picture and sound,
-/// which keep one time.
+/// A file or an address that FFmpeg can open, played in real time. It is opened and read once for video and audio,
+/// which share a schedule.
 ///
-/// Reading begins when every medium that was asked for has been started. Frames are released by their presentation
-/// times on the monotonic clock, and their capture time is the wall time of that moment, so that lip sync holds.
+/// Reading starts when all requested media were started. Frames are delivered at their presentation times on the
+/// monotonic clock. Their capture time is the wall-clock time of that moment, which keeps lip sync.
 ///
-/// Unchecked: the reader is touched by `init` and then by the reader's thread alone.
+/// It is `@unchecked Sendable` because only `init` and then the reader's thread use the reader.
 public final class URISource: @unchecked Sendable {
     let uri: String
     let format: URIFormat
-    /// What is taken from it.
+    /// The media types that are read.
     public let media: Set<MediaType>
     private let reader: MediaReader
     private let isLooping: Bool
@@ -32,13 +32,14 @@ public final class URISource: @unchecked Sendable {
         case stopped
     }
 
-    /// Opens the file or address; blocks as long as that takes.
+    /// Opens a file or an address. It blocks until it is open.
     ///
     /// - Parameters:
-    ///   - media: what will be taken from it.
-    ///   - isLooping: played again and again, with times that go on.
-    ///   - passesThrough: delivers pictures as they are coded, if they can be sent so.
-    /// - Throws: `.unreadable`, or `.noTrack` when a medium is not in it.
+    ///   - uri: The path or the address.
+    ///   - media: The media types to read.
+    ///   - isLooping: Whether it repeats, with times that continue.
+    ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
+    /// - Throws: `DeviceError.unreadable`, or `.noTrack` if a media type is missing.
     public convenience init(
         uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false
     ) throws(DeviceError) {
@@ -52,11 +53,13 @@ public final class URISource: @unchecked Sendable {
         self.init(uri, reader, media, isLooping: isLooping, skipped: .zero)
     }
 
-    /// Opens whatever of picture and sound there is; blocks as long as that takes.
+    /// Opens the video and the audio that exist. It blocks until it is open.
     ///
     /// - Parameters:
-    ///   - skipped: how much of the beginning is left out.
-    /// - Throws: `.unreadable`.
+    ///   - uri: The path or the address.
+    ///   - skipped: The time to skip at the beginning.
+    ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
+    /// - Throws: `DeviceError.unreadable`.
     public convenience init(anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool)
         throws(DeviceError)
     {
@@ -91,22 +94,23 @@ public final class URISource: @unchecked Sendable {
         audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
     }
 
-    /// Why pictures are decoded although they were to be passed through; nil as long as they are.
+    /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
+    /// through.
     public var passThroughObstacle: PassThroughObstacle? { obstacle.withLock { $0 } }
 
-    /// Its picture. Throws `.noTrack` when video is not among `media`.
+    /// Returns its video source. Throws `DeviceError.noTrack` if video is not among `media`.
     public func video() throws(DeviceError) -> any VideoSource {
         guard let videoTrack else { throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video") }
         return URIVideoSource(source: self, track: videoTrack)
     }
 
-    /// Its sound. Throws `.noTrack` when audio is not among `media`.
+    /// Returns its audio source. Throws `DeviceError.noTrack` if audio is not among `media`.
     public func audio() throws(DeviceError) -> any AudioSource {
         guard let audioTrack else { throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "audio") }
         return URIAudioSource(source: self, track: audioTrack)
     }
 
-    /// Starts a track, and the reading once all are started.
+    /// Starts a track, and reading when all are started.
     func start<Frame>(
         _ track: ReleaseTrack<Frame>, release: @escaping @Sendable (Frame, WallTime, TimeSpan) -> Void,
         ended: @escaping @Sendable (SourceEnd) -> Void
@@ -120,7 +124,7 @@ public final class URISource: @unchecked Sendable {
         }
     }
 
-    /// Ends a track; the reading ends with the last.
+    /// Stops a track, and reading after the last one.
     func stop<Frame>(_ track: ReleaseTrack<Frame>) {
         track.stop()
         guard videoTrack?.isStopped ?? true, audioTrack?.isStopped ?? true else {

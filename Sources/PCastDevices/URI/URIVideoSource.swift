@@ -1,7 +1,7 @@
 import PCastCodecs
 import PCastMedia
 
-/// The picture of a file or an address.
+/// The video of a file or an address.
 final class URIVideoSource: VideoSource {
     private let source: URISource
     private let track: ReleaseTrack<VideoSample>

@@ -1,8 +1,8 @@
 public import PCastCodecs
 public import PCastMedia
 
-/// A decoded picture before it is shown, in an application's hands (Phenix: `PhenixFrameNotification`): it may be looked
-/// at, replaced or left out. It is of use only until the callback returns.
+/// A decoded frame before it is presented (Phenix: `PhenixFrameNotification`). An application can read, replace or drop
+/// it. It is valid only until the callback returns.
 public final class FrameNotification {
     private let original: VideoFrame
     private let converter: RawPictureConverter
@@ -14,31 +14,27 @@ public final class FrameNotification {
         outcome = frame
     }
 
-    /// The picture as it was decoded, I420. It may be kept.
+    /// Returns the decoded frame in I420. It may be kept after the callback.
     public func read() -> VideoFrame { original }
 
-    /// The picture's pixels in a format.
-    ///
-    /// - Throws: `CodecError` when they cannot be had.
+    /// Returns the frame's pixels in a format. Throws `CodecError` if they cannot be converted.
     public func read(_ format: PixelBuffer.Format) throws(CodecError) -> PixelBuffer {
         try PixelBuffer(original, format: format)
     }
 
-    /// Shows this picture instead, of any size, at the time of the other.
+    /// Presents another frame of any size instead, with the timestamps of the original.
     public func write(_ frame: VideoFrame) {
         outcome = frame.retimed(captureTime: original.captureTime, timestamp: original.timestamp)
     }
 
-    /// Shows these pixels instead.
-    ///
-    /// - Throws: `CodecError.damaged` when they are too few for a picture of that size.
+    /// Presents other pixels instead. Throws `CodecError.damaged` if the bytes are too few for their size.
     public func write(_ pixels: PixelBuffer) throws(CodecError) {
         outcome = try pixels.frame(like: original, by: converter)
     }
 
-    /// Leaves the picture out.
+    /// Drops the frame.
     public func drop() { outcome = nil }
 }
 
-/// Told of each decoded picture, on a thread that decoding waits for.
+/// A callback for each decoded frame. It runs on the decoding thread, which waits for it.
 public typealias FrameReadyCallback = @Sendable (FrameNotification) -> Void

@@ -1,20 +1,24 @@
 public import PCastCodecs
 public import PCastMedia
 
-/// A picture's pixels in memory of their own, as an application reads and writes them.
+/// The pixels of a frame in memory that an application owns.
 public struct PixelBuffer: Sendable, Equatable {
+    /// A pixel format.
     public typealias Format = PictureExport.Format
 
+    /// The pixel format.
     public var format: Format
+    /// The size in pixels.
     public var dimensions: Dimensions
 
-    /// Bytes from row to row of the first plane; of I420 the colours have half of it, of NV12 the same.
+    /// The number of bytes per row of the first plane. The chroma planes of I420 have half of it, the one of NV12 the
+    /// same.
     public var stride: Int
 
     /// The planes, one after the other.
     public var bytes: [UInt8]
 
-    /// - Parameter stride: 0 for rows without padding.
+    /// Creates a buffer from bytes. The stride is 0 for rows without padding.
     public init(format: Format, dimensions: Dimensions, stride: Int = 0, bytes: [UInt8]) {
         self.format = format
         self.dimensions = dimensions
@@ -22,9 +26,7 @@ public struct PixelBuffer: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// A picture's pixels.
-    ///
-    /// - Throws: `CodecError` when there is no such picture.
+    /// Copies a frame's pixels. Throws `CodecError` if they cannot be converted.
     public init(_ frame: VideoFrame, format: Format) throws(CodecError) {
         let count = PictureExport.byteCount(format, dimensions: frame.dimensions)
         var bytes = [UInt8](repeating: 0, count: count)
@@ -39,11 +41,8 @@ public struct PixelBuffer: Sendable, Equatable {
         self.init(format: format, dimensions: frame.dimensions, bytes: bytes)
     }
 
-    /// The pixels as a picture, which takes even dimensions: an odd last column or row is left out.
-    ///
-    /// - Parameters:
-    ///   - frame: whose time it has, and whose colours I420 and NV12 have.
-    /// - Throws: `CodecError.damaged` when the bytes are too few.
+    /// Returns the pixels as a frame with the timestamps of `frame`. I420 and NV12 also get its matrix. An odd last
+    /// column or row is cropped. Throws `CodecError.damaged` if the bytes are too few.
     public func frame(like frame: VideoFrame, by converter: RawPictureConverter) throws(CodecError) -> VideoFrame {
         let raw: RawPixelFormat =
             switch format {

@@ -1,30 +1,31 @@
 import PCastCodecs
 import PCastMedia
 
-/// Sound that waits to be heard, each frame at its instant, and is read at the pace of a device. It is told the time.
+/// Buffers audio with presentation times and reads it at the rate of a device. It reads no clock; the caller passes the
+/// time.
 ///
-/// The instants are the synchronizer's: they follow the sender's clock and slide by a few per cent where the delay changes.
-/// The device has a clock of its own. Reading therefore bends its pace by up to half a per cent (a twelfth of a semitone)
-/// toward the instant at which a sample is due, and where that is more than 20 ms off, or sound broke off, it begins anew at
-/// the place that is due: what is late is left out, and what is early is waited for.
+/// The synchronizer sets the presentation times. They follow the sender's clock, and drift by a few percent while the
+/// delay changes. The device has a clock of its own. Reading changes its rate by up to 0.5 % (a twelfth of a semitone)
+/// towards the presentation time. If audio is more than 20 ms off or was interrupted, reading restarts at the position
+/// that is due: late audio is skipped, and early audio waits.
 struct DueSound {
-    /// How far from its instant sound may be heard while its pace is bent: a fraction of what anybody sees or hears of lip
-    /// sync (ITU-R BT.1359).
+    /// The largest deviation that is corrected by the rate. It is a fraction of what is perceptible as lip-sync error
+    /// (ITU-R BT.1359).
     static let tolerance = TimeSpan.milliseconds(20)
 
-    /// Sound that waits at most; the oldest gives way.
+    /// The most audio that is buffered. The oldest is discarded beyond that.
     static let capacity = TimeSpan.seconds(2)
 
     private static let channels = 2
     private static let mostBend = 0.005
 
-    /// In how many seconds the pace would bring it to its instant.
+    /// The time, in seconds, in which the rate change would correct the whole deviation.
     private static let patience = 0.5
 
-    /// Samples over which sound swells and fades where it begins and breaks off, 2 ms.
+    /// The number of samples (2 ms) of the fade-in and fade-out where audio starts and stops.
     private static let ramp = 96
 
-    /// Where in the line a frame begins, and when it is due.
+    /// The position of a frame in the buffer, and its presentation time.
     private struct Anchor {
         var place: Int64
         var length: Int64
@@ -40,19 +41,19 @@ struct DueSound {
     private var line = FractionalResampler(channels: DueSound.channels, step: 1)
     private var anchors: [Anchor] = []
 
-    /// Where the next sample is read, at the earliest; it never goes back.
+    /// The position of the next sample to read. It never decreases.
     private var place = 0.0
     private var isPlaying = false
 
-    /// The fading end of sound that was withdrawn while it was heard.
+    /// The fade-out of audio that was withdrawn while it was played.
     private var ending: [Float] = []
 
-    /// Counted at 48 kHz.
+    /// The counters, in samples at 48 kHz.
     private(set) var samplesPlayed = 0
     private(set) var samplesSkipped = 0
     private(set) var breaks = 0
 
-    /// Takes in sound that is to be heard from an instant on.
+    /// Adds audio with its presentation time.
     mutating func add(_ frame: AudioFrame, due: Instant) {
         guard frame.sampleCount > 0 else { return }
         var samples: [Float] = []
@@ -72,7 +73,7 @@ struct DueSound {
         }
     }
 
-    /// Forgets what has not been read; what is heard at this moment fades.
+    /// Discards all audio that was not read, with a fade-out of what is being played.
     mutating func withdraw() {
         let count = isPlaying ? max(0, min(Self.ramp, Int(line.lastPlace - place))) : 0
         ending = Array(repeating: 0, count: count * Self.channels)
@@ -87,9 +88,8 @@ struct DueSound {
         isPlaying = false
     }
 
-    /// Reads what is heard from `start` until `end`, or silence; as many samples of two channels, interleaved, as fit.
-    ///
-    /// - Returns: whether some of it is sound.
+    /// Reads interleaved stereo audio for the time from `start` to `end`, or silence. Returns whether any of it is
+    /// audio.
     @discardableResult
     mutating func read(from start: Instant, to end: Instant, into target: UnsafeMutableBufferPointer<Float>) -> Bool {
         let count = target.count / Self.channels
@@ -122,7 +122,7 @@ struct DueSound {
 
     // MARK: Reading
 
-    /// Goes to what is due. Answers how long it is until then; nil when nothing is due before `end`.
+    /// Moves to the audio that is due. Returns the time until it is due; nil if none is due before `end`.
     private mutating func begin(at start: Instant, until end: Instant) -> TimeSpan? {
         isPlaying = false
         for anchor in anchors {
@@ -150,7 +150,7 @@ struct DueSound {
         place = max(place, later)
     }
 
-    /// Answers how many samples there were.
+    /// Reads audio and returns the number of samples per channel.
     private mutating func play(
         from heard: Instant, sample: Double, into target: UnsafeMutableBufferPointer<Float>
     ) -> Int {
@@ -168,7 +168,7 @@ struct DueSound {
         return made
     }
 
-    /// When the sample at a place is due.
+    /// Returns the presentation time of a position.
     private func due(at place: Double) -> Instant {
         let anchor = anchors.last { Double($0.place) <= place } ?? anchors.first
         return anchor?.due(at: place) ?? Instant(nanoseconds: .max / 2)

@@ -1,27 +1,28 @@
 public import PCastMedia
 
-/// What a loudspeaker has done since it was opened.
+/// The statistics of an audio output since it was opened.
 public struct LoudspeakerStatistics: Hashable, Sendable {
-    /// Sound that was put out, at 48 kHz, silence between it not counted.
+    /// The number of samples per channel at 48 kHz that were played, without silence between them.
     public var samplesPlayed = 0
 
-    /// Sound that came too late, or was overtaken, and was left out, at 48 kHz.
+    /// The number of samples per channel at 48 kHz that were skipped because they were late.
     public var samplesSkipped = 0
 
-    /// How often sound broke off, because the next had not come.
+    /// The number of interruptions because the next audio was missing.
     public var breaks = 0
 
-    /// How often the device ran dry because it was not written in time, or stopped and was started again.
+    /// The number of underruns and restarts of the device.
     public var xruns = 0
 
-    /// From when sound is handed to the device until it is heard, lately; zero while there is no device.
+    /// The current time from writing audio to the device until it is played; zero without a device.
     public var latency = TimeSpan.zero
 
-    /// How much faster than it says the device is, in parts per million.
+    /// The deviation of the device's rate from its nominal rate, in parts per million; positive if it is faster.
     public var drift = 0.0
 
-    /// Why there is no device at this moment; nil while there is.
+    /// The reason why there is no device; nil if there is one.
     public var failure: String?
 
+    /// Creates statistics with zeros.
     public init() {}
 }

@@ -3,31 +3,31 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// A PCM device of ALSA that plays two channels of 16 bits, set up for little delay (COD10). It never waits but in `wait`,
-/// which can be ended.
+/// An ALSA playback device with two channels of 16 bits and low latency. Only `wait` blocks, and `signal` ends it.
 ///
-/// Unchecked: used by one thread at a time, the last of which closes it, but for `signal`.
+/// It is `@unchecked Sendable` because only one thread at a time uses it, the last of which closes it. `signal` may be
+/// called from any thread.
 final class PlaybackPCM: @unchecked Sendable {
     static let channels = 2
 
-    /// Of 10 ms each: what the buffer holds. How much of it is used is for `wake` to say.
+    /// The size of the buffer in periods of 10 ms. `wake(at:)` sets how much of it is used.
     private static let periods: UInt32 = 8
 
-    /// What ended a wait.
+    /// The reason why a wait ended.
     enum Wake {
         case signalled
         case ready
         case nothing
     }
 
-    /// What the device says of itself at one moment.
+    /// The state of the device at one time.
     struct Status {
         var state: snd_pcm_state_t
-        /// Samples that it would take.
+        /// The number of samples per channel that can be written.
         var room: Int
-        /// Samples that were written and not yet heard.
+        /// The number of samples per channel that were written and are not yet played.
         var delay: Int
-        /// When that was so.
+        /// The time of this status.
         var instant: Instant
     }
 
@@ -40,7 +40,7 @@ final class PlaybackPCM: @unchecked Sendable {
     private let wakeSignal: Int32
     private var isClosed = false
 
-    /// - Parameter name: of alsa-lib, such as `default` or `hw:CARD=PCH,DEV=0`.
+    /// Opens a device by its alsa-lib name, such as `default` or `hw:CARD=PCH,DEV=0`. Throws `PlaybackFailure`.
     init(name: String) throws(PlaybackFailure) {
         calsa_silence()
         let (pcm, setup) = try Self.open(name)
@@ -65,7 +65,8 @@ final class PlaybackPCM: @unchecked Sendable {
         calsa_signal_close(wakeSignal)
     }
 
-    /// As it is where it takes two channels of 16 bits, else through alsa-lib's conversion. Rates are ours.
+    /// Opens the device directly if it supports two channels of 16 bits, otherwise through alsa-lib's `plug`
+    /// conversion. This code converts the rate itself.
     private static func open(_ name: String) throws(PlaybackFailure) -> (OpaquePointer, calsa_setup) {
         let alternatives = [name, "plug:'\(name)'"]
         for (index, name) in alternatives.enumerated() {
@@ -83,7 +84,7 @@ final class PlaybackPCM: @unchecked Sendable {
         throw PlaybackFailure(code: -EINVAL)
     }
 
-    /// Gives the device back at once, whatever waits in it; nothing but `signal` may be called after that.
+    /// Closes the device at once and discards buffered audio. Afterwards, only `signal` may be called.
     func close() {
         if !isClosed {
             snd_pcm_drop(pcm)
@@ -92,12 +93,12 @@ final class PlaybackPCM: @unchecked Sendable {
         isClosed = true
     }
 
-    /// From now on, `wait` says that it is ready when no more than so many samples are left to play.
+    /// Sets the number of remaining samples per channel at which `wait` reports that the device is ready.
     func wake(at queued: Int) throws(PlaybackFailure) {
         try PlaybackFailure.check(calsa_wake_at(pcm, snd_pcm_uframes_t(max(period, buffer - queued))))
     }
 
-    /// Makes it ready to be written to, with nothing in it.
+    /// Prepares the device with an empty buffer.
     func prepare() throws(PlaybackFailure) {
         snd_pcm_drop(pcm)
         try PlaybackFailure.check(snd_pcm_prepare(pcm))
@@ -105,19 +106,18 @@ final class PlaybackPCM: @unchecked Sendable {
 
     func start() throws(PlaybackFailure) { try PlaybackFailure.check(snd_pcm_start(pcm)) }
 
-    /// Goes on after the machine slept. Answers false when the device is not yet ready for that.
+    /// Resumes the device after the system was suspended. Returns false if the device is not ready yet.
     func resume() -> Bool { snd_pcm_resume(pcm) != -EAGAIN }
 
-    /// Waits until no more than the asked periods are left to play, or for `signal`.
-    ///
-    /// - Parameter isPaced: not for the device, which would take sound too early.
+    /// Waits until the device is ready or `signal` is called. With `isPaced`, it does not wait for the device, which
+    /// would be ready too early. Throws `PlaybackFailure`.
     func wait(milliseconds: Int32, isPaced: Bool) throws(PlaybackFailure) -> Wake {
         let result = try PlaybackFailure.check(calsa_wait(isPaced ? nil : pcm, wakeSignal, milliseconds))
         if result & Int32(CALSA_SIGNALLED) != 0 { return .signalled }
         return result & Int32(CALSA_READY) != 0 ? .ready : .nothing
     }
 
-    /// Ends the wait that is under way, and every later one. Any thread's.
+    /// Ends the current wait and all later ones. It can be called from any thread.
     func signal() { calsa_signal_raise(wakeSignal) }
 
     func readStatus() throws(PlaybackFailure) -> Status {
@@ -134,7 +134,7 @@ final class PlaybackPCM: @unchecked Sendable {
             delay: (0...buffer + rate).contains(delay) ? delay : buffer - room, instant: isTimed ? told : now)
     }
 
-    /// Writes as much as there is room for. Answers how many samples of each channel.
+    /// Writes as much as the device accepts and returns the number of samples per channel.
     func write(_ samples: UnsafeBufferPointer<Int16>) throws(PlaybackFailure) -> Int {
         let result = snd_pcm_writei(pcm, samples.baseAddress, snd_pcm_uframes_t(samples.count / Self.channels))
         if result == -Int(EAGAIN) { return 0 }
@@ -142,9 +142,9 @@ final class PlaybackPCM: @unchecked Sendable {
     }
 }
 
-/// An error number of alsa-lib.
+/// An error of alsa-lib.
 struct PlaybackFailure: Error {
-    /// Negative.
+    /// The negative error number.
     var code: Int32
 
     @discardableResult
@@ -153,9 +153,9 @@ struct PlaybackFailure: Error {
         return result
     }
 
-    /// alsa-lib's words.
+    /// alsa-lib's description.
     var reason: String { String(cString: snd_strerror(code)) }
 
-    /// Whether the device ran dry or slept, and its state says which.
+    /// Whether it reports an underrun or a suspended system. The state of the device tells which.
     var isInterruption: Bool { code == -EPIPE || code == -ESTRPIPE }
 }

@@ -1,9 +1,10 @@
 import PCastMedia
 
-/// Keeps the time of PCMs that have none of their own, those of files and of nothing: what is written to them is gone at
-/// once. It is told the time.
+/// Paces devices without a clock, such as alsa-lib's `file` and `null`, which consume audio at once. It reads no clock;
+/// the caller passes the time.
 struct PlaybackTimekeeper {
-    /// Looks that find nothing waiting after which that is the device's nature; another device would have run dry.
+    /// The number of checks that find an empty buffer before the device counts as one without a clock. A real device
+    /// would have reported an underrun.
     private static let patience = 3
     private static let lookInterval = TimeSpan.milliseconds(4)
 
@@ -13,20 +14,22 @@ struct PlaybackTimekeeper {
     private var emptyLooks = 0
     private var start: Instant?
 
-    /// Nil before it is known.
+    /// Whether the device has a clock; nil before that is known.
     private var hasClock: Bool?
 
+    /// Creates a timekeeper.
+    ///
     /// - Parameters:
-    ///   - rate: of the device, in samples a second.
-    ///   - buffer: samples that it holds at most.
-    ///   - queued: samples that are left to play when more is written.
+    ///   - rate: The sample rate of the device.
+    ///   - buffer: The size of its buffer in samples per channel.
+    ///   - queued: The number of remaining samples per channel at which more is written.
     init(rate: Int, buffer: Int, queued: Int) {
         self.rate = rate
         self.buffer = buffer
         self.queued = queued
     }
 
-    /// How long nothing is to be written; nil where the device knows that itself.
+    /// Returns the time to wait before the next write; nil if the device has its own clock.
     func pause(written: Int64, at now: Instant) -> TimeSpan? {
         guard let hasClock else { return Self.lookInterval }
         if hasClock { return nil }
@@ -34,7 +37,8 @@ struct PlaybackTimekeeper {
             .milliseconds(1), TimeSpan(seconds: Double(left(of: written, at: now) - Int64(queued)) / Double(rate)))
     }
 
-    /// Puts into a status what the device would tell if it had a clock. Answers false while it is not known whether it has.
+    /// Replaces the delay in a status with that of an ideal clock if the device has none. Returns false while it is
+    /// unknown whether it has one.
     mutating func time(_ status: inout PlaybackPCM.Status, written: Int64, at now: Instant) -> Bool {
         start = start ?? now
         if hasClock == nil {

@@ -2,13 +2,14 @@ import PCastCodecs
 import PCastIO
 import PCastMedia
 
-/// Tells `PlayedSound` what a device puts out, on the machine's clock: a microphone that hears it is captured on that clock,
-/// and what a crystal is off by would be an echo that wanders. It is told the time.
+/// Reports a device's audio to `PlayedSound` as reference for echo cancellation, resampled to the system clock. The
+/// microphone is captured on the system clock, so that the device's clock deviation would make the echo path drift. It
+/// reads no clock; the caller passes the time.
 struct PlayedTap {
-    /// What is told at once.
+    /// The duration of a chunk that is reported.
     private static let length = TimeSpan.milliseconds(10)
 
-    /// In how many chunks the place is brought to where the clock says that it is.
+    /// The number of chunks over which a deviation from the clock is corrected.
     private static let patience = 200.0
 
     private var line: FractionalResampler
@@ -16,15 +17,18 @@ struct PlayedTap {
     private var read: [Float]
     private var told: [Int16]
 
-    /// Where in what the device was given the next chunk begins, and when that is heard; nil at the beginning.
+    /// The position in the device's audio at which the next chunk starts, and the time at which that is played; nil at
+    /// the start.
     private var place = 0.0
     private var next: Instant?
 
     private let loudspeaker: Loudspeaker
 
+    /// Creates a tap.
+    ///
     /// - Parameters:
-    ///   - rate: of the device, in samples a second.
-    ///   - loudspeaker: what is told.
+    ///   - rate: The sample rate of the device.
+    ///   - loudspeaker: The receiver of the audio.
     init(rate: Int, loudspeaker: Loudspeaker) {
         self.loudspeaker = loudspeaker
         line = FractionalResampler(channels: 1, step: Double(rate) / Double(AudioFrame.sampleRate))
@@ -33,14 +37,14 @@ struct PlayedTap {
         told = Array(repeating: 0, count: count)
     }
 
-    /// The device was started again, and counts its samples from zero.
+    /// Restarts after the device was restarted, because its sample count starts again at zero.
     mutating func restart() {
         line.restart()
         place = 0
         next = nil
     }
 
-    /// The device was given this, two channels interleaved.
+    /// Adds interleaved stereo audio that was written to the device.
     mutating func put(_ samples: ArraySlice<Int16>, clock: SampleClock) {
         mixed.removeAll(keepingCapacity: true)
         for index in stride(from: samples.startIndex, to: samples.endIndex - 1, by: 2) {
@@ -50,12 +54,12 @@ struct PlayedTap {
         while tell(clock) {}
     }
 
-    /// Answers false when that needs more sound.
+    /// Reports the next chunk. Returns false if that requires more audio.
     private mutating func tell(_ clock: SampleClock) -> Bool {
         guard let start = next ?? clock.instant(of: place), let target = clock.position(at: start),
             let end = clock.position(at: start + Self.length)
         else { return false }
-        // What the clock learns is taken over slowly, unless it had been far off.
+        // Corrections of the clock are applied gradually, unless the deviation is large.
         if abs(target - place) > Loudspeaker.tolerance.seconds * clock.rate {
             next = clock.instant(of: place)
             return next != nil

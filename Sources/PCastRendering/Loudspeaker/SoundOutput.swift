@@ -1,40 +1,46 @@
 public import PCastMedia
 import Synchronization
 
-/// Where sound goes, each frame to be heard at its instant: a loudspeaker, or nowhere.
+/// A destination for audio with presentation times: an audio device, or nothing.
 public protocol SoundOutput: AnyObject, Sendable {
-    /// How long before it is heard sound must be there.
+    /// The time before its presentation time at which audio must be delivered.
     var lead: TimeSpan { get }
 
-    /// 0 to 1, of the samples' height.
+    /// The volume as a factor of the amplitude, 0 to 1.
     var volume: Double { get set }
 
-    /// Lets sound be heard from an instant on; never blocks.
+    /// Plays audio at a presentation time. It never blocks.
     func present(_ frame: AudioFrame, at due: Instant)
 
-    /// What was presented is not heard any more, but for what the device has already.
+    /// Discards audio that was not yet written to the device.
     func withdraw()
 
-    /// Silent at once. Harmless when called again.
+    /// Stops at once. It may be called repeatedly.
     func stop()
 }
 
-/// Nobody hears it.
+/// An output that discards all audio.
 public final class NullSoundOutput: SoundOutput {
     private let loudness = Mutex(1.0)
 
+    /// Creates an output.
     public init() {}
 
+    /// The time before its presentation time at which audio must be delivered; zero.
     public var lead: TimeSpan { .zero }
 
+    /// The volume, 0 to 1, which has no effect.
     public var volume: Double {
         get { loudness.withLock { $0 } }
         set { loudness.withLock { $0 = min(max(newValue, 0), 1) } }
     }
 
+    /// Discards the audio.
     public func present(_ frame: AudioFrame, at due: Instant) {}
 
+    /// Does nothing.
     public func withdraw() {}
 
+    /// Does nothing.
     public func stop() {}
 }

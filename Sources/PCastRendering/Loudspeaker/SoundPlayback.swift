@@ -2,24 +2,24 @@ import CALSA
 import PCastIO
 import PCastMedia
 
-/// The body of a loudspeaker's thread: keeps the device fed with what is due when it will be heard, or silence, and gets it
-/// going again when it ran dry.
+/// The loop of an audio output's thread. It writes the audio that is due, or silence, and restarts the device after an
+/// underrun.
 struct SoundPlayback {
-    /// Periods that are left to play when the next is written: the more, the later sound is heard, and the longer the thread
-    /// may be kept waiting. Each time that the device runs dry there is one more.
+    /// The number of periods in the device when the next one is written. More periods add latency but tolerate longer
+    /// delays of the thread. Each underrun adds one.
     private static let queuedPeriods = 2...6
 
-    /// Until the device has told how long sound takes through it.
+    /// The assumed latency before the device has reported one.
     static let firstLead = TimeSpan.milliseconds(40)
 
-    /// What comes from a decoder comes some milliseconds early or late.
+    /// The allowance for the jitter of decoded audio.
     private static let margin = TimeSpan.milliseconds(5)
 
-    /// A device that takes nothing for this long has failed.
+    /// The time without a write after which the device counts as failed.
     private static let patience = TimeSpan.seconds(2)
     private static let retryInterval: Int32 = 20
 
-    /// A device that runs dry as often as this without putting anything out has failed.
+    /// The number of restarts without audio after which the device counts as failed.
     private static let mostStarts = 20
 
     private var sound = DueSound()
@@ -27,27 +27,25 @@ struct SoundPlayback {
     private var lead = firstLead
     private var gain: Float = 1
 
-    // Of the device that is played on.
+    // The state of the current device.
     private var clock = SampleClock(rate: AudioFrame.sampleRate)
     private var tap = PlayedTap(rate: AudioFrame.sampleRate, loudspeaker: Loudspeaker())
     private var timekeeper = PlaybackTimekeeper(rate: AudioFrame.sampleRate, buffer: 1, queued: 0)
     private var written: Int64 = 0
     private var lastWritten = Instant(nanoseconds: 0)
-    /// Since sound was last put out.
+    /// The number of restarts since the last audio was written.
     private var starts = 0
     private var queuedPeriods = SoundPlayback.queuedPeriods.lowerBound
-    /// How long a device has enough that said nevertheless that it is ready. ALSA's plugin for PulseAudio does whenever it
-    /// has room, and asking it again at once, again and again, keeps it from playing (it shares a lock with its own thread).
+    /// The time for which the device has enough audio although it reports that it is ready. ALSA's PulseAudio plugin
+    /// does so whenever it has space, and polling it continuously stops its playback, because it shares a lock with its
+    /// own thread.
     private var rest: TimeSpan?
     private var samples: [Float] = []
     private var chunk: [Int16] = []
 
-    /// Plays until the device is signalled, which is answered with nil, or fails.
-    ///
-    /// - Parameters:
-    ///   - volume: 0 to 1.
-    ///   - next: what has come; nil when there is nothing.
-    ///   - told: gets how long sound must be there before it is heard, and what was done.
+    /// Plays until the device is signalled or fails. Returns the failure; nil if it was signalled. `volume` returns the
+    /// current volume from 0 to 1. `next` returns the next order, or nil if there is none. `told` receives the required
+    /// lead time and the statistics.
     mutating func run(
         on pcm: PlaybackPCM, volume: () -> Double, next: () -> SoundOrder?,
         told: (TimeSpan, LoudspeakerStatistics) -> Void
@@ -68,7 +66,7 @@ struct SoundPlayback {
         }
     }
 
-    /// Starts the device with silence in it.
+    /// Starts the device with silence in its buffer.
     private mutating func begin(on pcm: PlaybackPCM) throws(PlaybackFailure) {
         starts += 1
         try pcm.prepare()
@@ -84,10 +82,10 @@ struct SoundPlayback {
         timekeeper = PlaybackTimekeeper(rate: pcm.rate, buffer: pcm.buffer, queued: queued)
     }
 
-    /// Samples that are left to play when the next are written.
+    /// Returns the number of samples per channel that remain in the device when the next are written.
     private func queued(on pcm: PlaybackPCM) -> Int { min(pcm.period * queuedPeriods, pcm.buffer - pcm.period) }
 
-    /// Writes the chunk; what finds no room is left out. Answers false when nothing did.
+    /// Writes the chunk; what exceeds the device's space is dropped. Returns false if nothing was written.
     private mutating func put(on pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
         let count = try chunk.withUnsafeBufferPointer { samples throws(PlaybackFailure) in try pcm.write(samples) }
         guard count > 0 else { return false }
@@ -97,7 +95,7 @@ struct SoundPlayback {
         return true
     }
 
-    /// Waits, and feeds the device. Answers false when signalled.
+    /// Waits, then writes to the device. Returns false if it was signalled.
     private mutating func step(
         on pcm: PlaybackPCM, _ volume: () -> Double, _ next: () -> SoundOrder?
     ) throws(PlaybackFailure) -> Bool {
@@ -141,7 +139,7 @@ struct SoundPlayback {
         }
     }
 
-    /// Writes what is to be heard next.
+    /// Writes the audio that is due next.
     private mutating func write(on pcm: PlaybackPCM, volume: Float) throws(PlaybackFailure) {
         let size = chunk.count / PlaybackPCM.channels
         guard let start = clock.instant(of: Double(written)),
@@ -161,7 +159,7 @@ struct SoundPlayback {
     }
 
     private mutating func note(latency: TimeSpan) {
-        // It grows at once when sound takes longer, and shrinks by 0.4 ms a second.
+        // The lead time grows at once with the latency, and shrinks by 0.4 ms per second.
         lead = max(latency + Self.margin, lead - .microseconds(4))
         statistics.latency = latency
         statistics.drift = clock.drift
@@ -170,9 +168,9 @@ struct SoundPlayback {
         statistics.breaks = sound.breaks
     }
 
-    // MARK: Starting again
+    // MARK: Restarts
 
-    /// After the device ran dry. Answers false when signalled.
+    /// Restarts the device after an underrun. Throws the failure if it restarts too often.
     private mutating func restart(_ pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
         statistics.xruns += 1
         queuedPeriods = min(queuedPeriods + 1, Self.queuedPeriods.upperBound)
@@ -181,7 +179,7 @@ struct SoundPlayback {
         return true
     }
 
-    /// After the machine slept. Answers false when signalled.
+    /// Restarts the device after the system was suspended. Returns false if it was signalled.
     private mutating func resume(_ pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
         while !pcm.resume() {
             if try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) == .signalled { return false }

@@ -2,17 +2,17 @@ public import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// What a loudspeaker's thread is told.
+/// An order to an audio output's thread.
 enum SoundOrder: Sendable {
     case play(AudioFrame, at: Instant)
-    /// Nothing of what came before.
+    /// Discards all audio before this order.
     case withdraw
 }
 
-/// Holds decoded sound until it is due and plays it on a PCM device of ALSA: a thread of its own, so that decoding goes on
+/// Plays decoded audio at its presentation time on an ALSA device. It has its own thread, so that decoding continues
 /// meanwhile.
 ///
-/// A device that fails, or is unplugged, is silent, and tried again each second.
+/// If the device fails or is unplugged, the output is silent and tries to reopen the device every second.
 public final class SoundPresenter: SoundOutput {
     private struct State {
         var pcm: PlaybackPCM?
@@ -22,7 +22,7 @@ public final class SoundPresenter: SoundOutput {
         var isStopped = false
     }
 
-    /// Frames that wait at most: over two seconds of sound.
+    /// The most frames that are queued: more than two seconds of audio.
     private static let capacity = 128
 
     private static let retryInterval = TimeSpan.seconds(1)
@@ -33,8 +33,8 @@ public final class SoundPresenter: SoundOutput {
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// - Parameter name: of alsa-lib, such as `default`.
-    /// - Throws: when the device cannot be opened, or no thread can be had.
+    /// Opens an output by its alsa-lib device name, such as `default`. Throws `IOError` if the device cannot be opened
+    /// or no thread can be created.
     public init(name: String) throws(IOError) {
         self.name = name
         do throws(PlaybackFailure) {
@@ -43,32 +43,33 @@ public final class SoundPresenter: SoundOutput {
         } catch {
             throw .system(call: "opening the loudspeaker “\(name)”", errno: -error.code)
         }
-        // A thread that cannot be had leaves nobody who holds the device.
+        // If no thread can be created, `pcm` is released and closes the device.
         let worker = try WorkerThread(name: "present-sound", precedence: .media) { [self] in run() }
         thread.withLock { $0 = worker }
     }
 
-    /// Plays sound from an instant on; never blocks. It should come `lead` before that.
+    /// Plays audio at a presentation time. It never blocks. Audio should be delivered `lead` before that time.
     public func present(_ frame: AudioFrame, at due: Instant) { queue.push(.play(frame, at: due)) }
 
+    /// Discards audio that was not yet written to the device.
     public func withdraw() {
         queue.removeAll()
         queue.push(.withdraw)
     }
 
-    /// How long before it is heard sound must be there: what the device holds.
+    /// The time before its presentation time at which audio must be delivered. It covers the device's buffer.
     public var lead: TimeSpan { state.withLock { $0.lead } }
 
-    /// 0 to 1, of the samples' height.
+    /// The volume as a factor of the amplitude, 0 to 1.
     public var volume: Double {
         get { state.withLock { $0.volume } }
         set { state.withLock { $0.volume = min(max(newValue, 0), 1) } }
     }
 
-    /// What the device has done.
+    /// The statistics of the device.
     public var statistics: LoudspeakerStatistics { state.withLock { $0.statistics } }
 
-    /// Silent at once. Harmless when called again.
+    /// Stops at once. It may be called repeatedly.
     public func stop() {
         let pcm = state.withLock { state in
             state.isStopped = true
@@ -99,7 +100,7 @@ public final class SoundPresenter: SoundOutput {
         }
     }
 
-    /// The device, once it can be opened; nil when this is stopped before.
+    /// Reopens the device, with retries. Returns nil if the output is stopped before that.
     private func reopened() -> PlaybackPCM? {
         while sleep.sleep(until: MonotonicClock.now() + Self.retryInterval) {
             guard let pcm = try? PlaybackPCM(name: name) else { continue }

@@ -3,9 +3,9 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// Writes a stream as it comes, without decoding it, into an MP4, Matroska or WebM file by the path's extension.
+/// Records a stream without re-encoding to an MP4, Matroska or WebM file. The file extension selects the format.
 ///
-/// The file begins with the first key frame. A thread of its own writes, so that a slow disk holds nobody up.
+/// The file starts with the first key frame. It has its own thread, so that a slow disk does not block the caller.
 public final class FileRecorder: Sendable {
     private struct Entry: Sendable {
         let frame: EncodedFrame
@@ -18,16 +18,19 @@ public final class FileRecorder: Sendable {
         var framesWritten = 0
     }
 
-    /// Several seconds of both tracks; a disk that is slower than that loses frames, which are counted.
+    /// The size of the queue, several seconds of both tracks. If the disk is slower, frames are dropped and counted.
     private static let capacity = 512
 
     private let queue = FrameQueue<Entry>(capacity: FileRecorder.capacity)
     private let state = Mutex(State())
 
+    /// Creates the file and the thread.
+    ///
     /// - Parameters:
-    ///   - path: `.mp4`, `.mkv` or `.webm`; an existing file is replaced.
-    ///   - tracks: the codecs that are recorded, at most one of a medium.
-    /// - Throws: when no thread can be had.
+    ///   - path: The path of the file, which is replaced if it exists.
+    ///   - name: The file name whose extension (`.mp4`, `.mkv` or `.webm`) selects the format; nil to use the path.
+    ///   - tracks: The codecs to record, at most one of each media type.
+    /// - Throws: `CodecError` if the file cannot be created, `IOError` if no thread can be created.
     public init(path: String, named name: String? = nil, tracks: [Codec]) throws {
         let writer = try MediaWriter(path: path, named: name, tracks: tracks)
         let hasVideo = tracks.contains { $0.mediaType == .video }
@@ -35,23 +38,22 @@ public final class FileRecorder: Sendable {
         state.withLock { $0.worker = worker }
     }
 
-    /// Takes the next frame of a track, in decoding order; never blocks.
-    ///
-    /// - Parameter arrival: when it came, by which the tracks are laid together while capture times are unknown.
+    /// Adds the next frame of a track, in decoding order. It never blocks. The arrival time aligns the tracks while
+    /// capture times are unknown.
     public func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
         queue.push(Entry(frame: frame, arrival: arrival))
     }
 
-    /// Frames in the file.
+    /// The number of frames in the file.
     public var framesWritten: Int { state.withLock { $0.framesWritten } }
 
-    /// Frames that the disk was too slow for.
+    /// The number of frames that were dropped because the disk was too slow.
     public var framesDropped: Int { queue.droppedCount }
 
-    /// Why nothing more is written; nil while all is well.
+    /// The reason why recording stopped; nil while it works.
     public var failure: String? { state.withLock { $0.failure } }
 
-    /// Writes what waits, and the end of the file, without which it cannot be played.
+    /// Writes the queued frames and completes the file, which cannot be played otherwise.
     public func finish() {
         queue.close()
         state.withLock { $0.worker }?.join()

@@ -1,9 +1,9 @@
 import PCastMedia
 
-/// Where each frame of a stream stands in its recording. It is told the time.
+/// Computes the position of each frame in a recording. It reads no clock; the caller passes the time.
 ///
-/// A track's own times run evenly, but begin anywhere. The first frame of a track is placed by its capture time when
-/// both tracks' are known, else by its arrival, and the others follow by the track's times.
+/// The timestamps of a track are even but start anywhere. The first frame of a track is placed by its capture time if
+/// it is known for both tracks, otherwise by its arrival. The others follow by the track's timestamps.
 struct RecordingTimeline {
     private struct Origin {
         var arrival: Instant
@@ -11,19 +11,19 @@ struct RecordingTimeline {
     }
 
     private struct Track {
-        /// From the track's own time to the recording's.
+        /// The offset from the track's timestamps to positions.
         var shift: TimeSpan
         var last: TimeSpan?
     }
 
-    /// Whether nothing is recorded before a picture that can be decoded by itself.
+    /// Whether nothing is recorded before the first key frame.
     private let waitsForPicture: Bool
     private var origin: Origin?
     private var tracks: [MediaType: Track] = [:]
 
     init(hasVideo: Bool) { waitsForPicture = hasVideo }
 
-    /// Where a frame stands since the beginning; nil when it comes before that.
+    /// Returns the position of a frame since the start; nil if it precedes the start.
     mutating func position(of frame: EncodedFrame, arrivedAt now: Instant) -> TimeSpan? {
         let media = frame.codec.mediaType
         if origin == nil {
@@ -33,7 +33,7 @@ struct RecordingTimeline {
         var track = tracks[media] ?? Track(shift: start(of: frame, arrivedAt: now) - frame.timestamp.span)
         var position = frame.timestamp.span + track.shift
         guard position >= .zero else { return nil }
-        // Times in a file may not stand still or go back.
+        // Positions in a file must increase.
         if let last = track.last { position = max(position, last + .milliseconds(1)) }
         track.last = position
         tracks[media] = track

@@ -1,15 +1,15 @@
 import PCastCodecs
 import PCastMedia
 
-/// Opus into AAC on one even line of time: a hole in the sound becomes silence.
+/// Transcodes Opus to AAC with contiguous timestamps. Gaps in the audio become silence.
 final class SoundTranscoder: @unchecked Sendable {  // owned by one thread at a time
     private let decoder: OpusDecoder
     private let encoder: AACEncoder
-    /// When the first sample is heard, and how many went in since.
+    /// The position of the first sample, and the number of samples that were encoded.
     private var beginning: TimeSpan?
     private var count: Int64 = 0
 
-    /// Less is only rounding; what is longer than a second is left as a hole.
+    /// Shorter gaps are rounding. Gaps longer than a second are not filled.
     private static let tolerance = ClockRate.opus.ticks(in: .milliseconds(20))
     private static let longestHole = ClockRate.opus.ticks(in: .seconds(1))
 
@@ -20,7 +20,7 @@ final class SoundTranscoder: @unchecked Sendable {  // owned by one thread at a 
 
     var configuration: [UInt8] { encoder.configuration }
 
-    /// - Returns: packets, each with when it is heard.
+    /// Transcodes a packet and returns AAC packets with their positions.
     func transcode(_ frame: EncodedFrame, at position: TimeSpan) -> [(bytes: [UInt8], position: TimeSpan)] {
         guard let sound = try? decoder.decode(frame) else { return [] }
         let start = beginning ?? position

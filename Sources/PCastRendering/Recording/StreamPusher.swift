@@ -3,25 +3,25 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// Sends a stream on to an address as it comes: its pictures as they are, its sound as AAC.
+/// Sends a stream to an address in real time: video without re-encoding, audio as AAC.
 ///
-/// It begins with the first key frame. A thread of its own sends, so that a slow receiver holds nobody up.
+/// It starts with the first key frame. It has its own thread, so that a slow receiver does not block the caller.
 public final class StreamPusher: Sendable {
     private struct Entry: Sendable {
         let frame: EncodedFrame
         let arrival: Instant
     }
 
-    /// How it stands.
+    /// The state of the connection.
     public enum State: Hashable, Sendable {
         case connecting
         case running
-        /// - Parameter wasRunning: it was connected before.
+        /// It failed, before or after it was connected.
         case failed(String, wasRunning: Bool)
         case finished
     }
 
-    /// Several seconds of both tracks; what a receiver is slower than that for is left out.
+    /// The size of the queue, several seconds of both tracks. If the receiver is slower, frames are dropped.
     private static let capacity = 512
 
     private let queue = FrameQueue<Entry>(capacity: StreamPusher.capacity)
@@ -29,12 +29,15 @@ public final class StreamPusher: Sendable {
     private let worker = Mutex<WorkerThread?>(nil)
     private let changed: @Sendable (State) -> Void
 
+    /// Starts to send.
+    ///
     /// - Parameters:
-    ///   - name: what the address is called in errors.
-    ///   - format: libavformat's: `flv`, `mpegts` or `rtsp`.
-    ///   - tracks: the stream's codecs; pictures are H.264.
-    ///   - changed: is told each state, on the thread that sends.
-    /// - Throws: for pictures that cannot be sent so, and when no thread can be had.
+    ///   - uri: The address, including credentials.
+    ///   - name: The address as it appears in errors.
+    ///   - format: libavformat's name of the format: `flv`, `mpegts` or `rtsp`.
+    ///   - tracks: The codecs of the stream. Video must be H.264.
+    ///   - changed: A callback for each state, on the sending thread.
+    /// - Throws: `CodecError` if the tracks cannot be sent, `IOError` if no thread can be created.
     public init(
         uri: String, name: String, format: String, tracks: [Codec], changed: @escaping @Sendable (State) -> Void
     ) throws {
@@ -51,12 +54,12 @@ public final class StreamPusher: Sendable {
         worker.withLock { $0 = thread }
     }
 
-    /// Takes the next frame of a track, in decoding order; never blocks.
+    /// Adds the next frame of a track, in decoding order. It never blocks.
     public func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
         queue.push(Entry(frame: frame, arrival: arrival))
     }
 
-    /// Sends what waits, says goodbye, and waits for that. Harmless when called again.
+    /// Sends the queued frames, closes the connection, and waits for that. It may be called repeatedly.
     public func finish() {
         queue.close()
         worker.withLock { $0 }?.join()

@@ -3,10 +3,10 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The way of the sound: a queue of packets, a thread that decodes them, and the moment at which each is heard.
+/// The audio part of a renderer: a queue of packets, a decoding thread, and the presentation times.
 ///
-/// A missing packet is made up when the next one has come, which may hold it in part (Opus forward error correction,
-/// RFC 6716, section 2.1.7).
+/// A lost packet is concealed when the next one has arrived, which may contain a copy of it (Opus forward error
+/// correction, RFC 6716, section 2.1.7).
 final class AudioPipeline: Sendable {
     private enum Entry: Sendable {
         case packet(EncodedFrame)
@@ -14,10 +14,10 @@ final class AudioPipeline: Sendable {
         case missing(TimeSpan)
     }
 
-    /// Over a second of sound.
+    /// The size of the queue, more than a second of audio.
     private static let capacity = 64
 
-    /// A longer gap is silence and not made up.
+    /// The longest gap that is concealed. The rest is silence.
     private static let longestConcealment = TimeSpan.milliseconds(200)
 
     private let queue = FrameQueue<Entry>(capacity: AudioPipeline.capacity)
@@ -43,7 +43,7 @@ final class AudioPipeline: Sendable {
         }
     }
 
-    /// Never blocks; the oldest packet gives way.
+    /// Adds a packet. It never blocks; the oldest packet is dropped if the queue is full.
     func push(_ frame: EncodedFrame) { queue.push(.packet(frame)) }
 
     func push(_ sound: AudioFrame) { queue.push(.sound(sound)) }
@@ -57,10 +57,10 @@ final class AudioPipeline: Sendable {
         presenter?.stop()
     }
 
-    /// What the loudspeaker has done; nil without one.
+    /// The statistics of the audio output; nil without one.
     var loudspeaker: LoudspeakerStatistics? { presenter?.statistics }
 
-    /// 0 to 1; of no effect without a loudspeaker.
+    /// The volume, 0 to 1. It has no effect without an audio output.
     var volume: Double {
         get { presenter?.volume ?? 1 }
         set { presenter?.volume = newValue }
@@ -90,7 +90,7 @@ final class AudioPipeline: Sendable {
         guard let sounds = try? decoder.conceal(span, before: packet) else { return }
         let isCorrected = OpusCorrection.isCarried(by: packet.bytes)
         for (index, sound) in sounds.enumerated() {
-            // The last is what the next packet holds of it; the others are made up.
+            // The last one comes from the error correction of the next packet; the others are extrapolated.
             let isMadeUp = !isCorrected || index < sounds.count - 1
             shared.withLock { $0.meter.concealed(sound.length, isMadeUp: isMadeUp) }
             play(sound, on: &line)
@@ -99,12 +99,12 @@ final class AudioPipeline: Sendable {
 
     private func play(_ sound: AudioFrame, on line: inout SoundLine) {
         let now = MonotonicClock.reference()
-        // What takes time to get through the device is ready only then: pictures wait for it as for any delay.
+        // The time through the device counts as delay, so that video waits for it like for any other delay.
         let ready = now.instant + (presenter?.lead ?? .zero)
         let verdict = shared.withLock {
             $0.synchronizer.sound(captureTime: sound.captureTime, timestamp: sound.timestamp, at: ready)
         }
-        // What comes after a stall is cut (JB2).
+        // Audio that arrives after a stall is discarded, so that the delay does not grow by the stall.
         guard case .present(let due) = verdict else {
             shared.withLock { $0.meter.silent(for: sound.length) }
             return
@@ -125,7 +125,7 @@ final class AudioPipeline: Sendable {
 }
 
 extension AudioFrame {
-    /// As long, and silent.
+    /// Silent audio of the same length.
     fileprivate var silenced: AudioFrame {
         var frame = self
         frame.samples = Array(repeating: 0, count: samples.count)

@@ -2,14 +2,15 @@ import PCastMedia
 
 /// Decides which frames of a replay are presented.
 ///
-/// A new viewer receives the frames since an earlier key frame as fast as the link carries them. The first is presented at
-/// once. Of those that follow, only frames behind which no newer one waits are presented: the others are decoded because the
-/// newer ones refer to them. The catch-up ends when frames no longer come faster than they were captured.
+/// A new viewer receives the frames since an earlier key frame as fast as the link carries them. The first one is
+/// presented at once. Of the following ones, only frames without a queued newer one are presented. The others are
+/// decoded only because newer frames refer to them. The catch-up ends when frames no longer arrive faster than they
+/// were captured.
 struct CatchUp {
-    /// A frame whose lag is at least this much smaller than that of the frame before came faster than it was captured.
+    /// The decrease of a frame's lag that shows that frames arrive faster than they were captured.
     private static let gain = TimeSpan.milliseconds(10)
 
-    /// A catch-up that takes longer is presented: a frozen frame would be worse than frames in fast motion.
+    /// The longest catch-up. After that, all frames are presented: fast motion is better than a frozen frame.
     private static let longest = TimeSpan.milliseconds(500)
 
     private var first: Instant?
@@ -18,19 +19,17 @@ struct CatchUp {
     /// Whether all frames are presented from now on.
     private(set) var isOver = false
 
-    /// What becomes of a decoded frame.
+    /// The decision about a decoded frame.
     enum Verdict: Hashable {
-        /// Present it at once: it is the first.
+        /// It is the first frame; present it at once.
         case begin
-        /// Present it when it is due.
+        /// Present it at its presentation time.
         case present
         /// Do not present it.
         case skip
     }
 
-    /// Decides about a decoded frame.
-    ///
-    /// - Parameter hasNewer: a newer frame waits to be decoded.
+    /// Decides about a decoded frame. `hasNewer` tells whether a newer frame is queued for decoding.
     mutating func decoded(timestamp: MediaTime, hasNewer: Bool, at now: Instant) -> Verdict {
         guard !isOver else { return .present }
         let before = lag

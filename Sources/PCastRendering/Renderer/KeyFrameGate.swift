@@ -1,15 +1,15 @@
 import PCastMedia
 
-/// Keeps from the decoder what it cannot decode: everything between a hole and the next key frame (JB8). It is told
-/// the time.
+/// Withholds frames that cannot be decoded: after a lost frame, everything up to the next key frame. Decoding them
+/// would show damaged images. It reads no clock; the caller passes the time.
 struct KeyFrameGate {
-    /// A request may be lost, and one each frame would be a storm.
+    /// The interval of key-frame requests. A request may be lost, but one per frame would be too many.
     private static let requestInterval = TimeSpan.milliseconds(300)
 
     private var isWaiting = true
     private var lastRequest: Instant?
 
-    /// Whether a frame can be decoded.
+    /// Returns whether a frame can be decoded.
     mutating func admits(_ frame: EncodedFrame) -> Bool {
         if frame.isKeyFrame {
             isWaiting = false
@@ -18,10 +18,10 @@ struct KeyFrameGate {
         return !isWaiting
     }
 
-    /// A frame was lost or could not be decoded: nothing after it can be.
+    /// Closes the gate after a frame was lost or could not be decoded, because later frames refer to it.
     mutating func close() { isWaiting = true }
 
-    /// Whether the publisher is to be asked now.
+    /// Returns whether to request a key frame now.
     mutating func asks(at now: Instant) -> Bool {
         guard isWaiting, lastRequest.map({ now - $0 >= Self.requestInterval }) ?? true else { return false }
         lastRequest = now

@@ -1,24 +1,25 @@
 import PCastIO
 import PCastMedia
 
-/// Holds decoded pictures until they are due: a thread of its own, so that decoding goes on meanwhile.
+/// Presents decoded frames at their presentation time. It has its own thread, so that decoding continues meanwhile.
 final class PicturePresenter: Sendable {
     private struct Entry: Sendable {
         let frame: VideoFrame
         let due: Instant
     }
 
-    /// Pictures that wait at most: more than half a second of them is no lip sync.
+    /// The most frames that are queued, more than half a second. A longer wait is not lip sync.
     private static let capacity = 32
 
-    /// A picture that is this much behind gives way to the next one, if that waits.
+    /// The lateness at which a frame is dropped if the next one is queued.
     private static let patience = TimeSpan.milliseconds(50)
 
     private let queue = FrameQueue<Entry>(capacity: PicturePresenter.capacity)
     private let sleep = CancellableSleep()
     private let thread: WorkerThread
 
-    /// - Parameter dropped: is told that a picture was left out.
+    /// Starts the thread. `dropped` is called for each frame that is dropped. Throws `IOError` if no thread can be
+    /// created.
     init(screen: PictureScreen, dropped: @escaping @Sendable () -> Void) throws(IOError) {
         let (queue, sleep) = (queue, sleep)
         thread = try WorkerThread(name: "present-video", precedence: .media) {
@@ -34,7 +35,7 @@ final class PicturePresenter: Sendable {
         }
     }
 
-    /// Answers false when an older picture had to go.
+    /// Queues a frame. Returns false if an older frame was dropped for it.
     func present(_ frame: VideoFrame, at due: Instant) -> Bool {
         queue.push(Entry(frame: frame, due: due)) == nil
     }

@@ -2,7 +2,7 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// Shows pictures: remembers the last, measures it, and tells whoever listens.
+/// Presents frames: stores the last one, updates the statistics, and calls the callbacks.
 final class PictureScreen: Sendable {
     private let shared: SharedRendererState
     private let callbacks: RendererCallbacks
@@ -15,7 +15,7 @@ final class PictureScreen: Sendable {
         measuresTestSignal = options.measuresTestSignal
     }
 
-    /// Called by one thread at a time.
+    /// Presents a frame. Only one thread may call it at a time.
     func show(_ frame: VideoFrame) {
         let now = MonotonicClock.reference()
         let stamp = measuresTestSignal ? TestPictureStrip.read(frame) : nil

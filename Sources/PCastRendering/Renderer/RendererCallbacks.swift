@@ -1,23 +1,23 @@
 public import PCastMedia
 
-/// What a renderer tells, each on a thread of its own that must not be held up: where a window, a terminal or a
-/// loudspeaker takes part.
+/// The callbacks of a renderer. They run on the renderer's threads and must return quickly.
 public struct RendererCallbacks: Sendable {
-    /// The first whole, decoded picture is shown. Once.
+    /// Called once, when the first frame is presented.
     public var onFirstFrame: (@Sendable () -> Void)?
 
-    /// The pictures have a size, or another one.
+    /// Called when the size of the frames is known or changes.
     public var onDimensions: (@Sendable (Dimensions) -> Void)?
 
-    /// A picture is due now.
+    /// Called when a frame is due.
     public var onFrame: (@Sendable (VideoFrame) -> Void)?
 
-    /// Sound that is to be heard from an instant on; silent while muted. It comes before its time.
+    /// Called with audio and its presentation time, ahead of that time. The audio is silent while muted.
     public var onSound: (@Sendable (AudioFrame, Instant) -> Void)?
 
-    /// Nothing can be decoded before the publisher sends a key frame.
+    /// Called when decoding requires a key frame.
     public var onKeyFrameNeeded: (@Sendable () -> Void)?
 
+    /// Creates callbacks; nil for those that are not needed.
     public init(
         onFirstFrame: (@Sendable () -> Void)? = nil, onDimensions: (@Sendable (Dimensions) -> Void)? = nil,
         onFrame: (@Sendable (VideoFrame) -> Void)? = nil,

@@ -1,20 +1,21 @@
 public import PCastMedia
 
-/// How a renderer presents a stream.
+/// The options of a renderer.
 public struct RendererOptions: Sendable {
-    /// Pictures at once, or in step with the sound.
+    /// Whether frames are presented at once or in sync with the audio.
     public var synchronization: MediaSynchronizer.Mode
 
-    /// Whether latency and skew are read from the test signal; costs some microseconds a picture.
+    /// Whether latency and skew are measured from the test pattern. That costs some microseconds per frame.
     public var measuresTestSignal: Bool
 
-    /// The sound that encoder and decoder hold back together; taken out of the measured skew. Opus at 48 kHz: 6.5 ms
-    /// (RFC 6716, section 2, look-ahead with the delay of its resampling).
+    /// The audio delay of encoder and decoder together, which is subtracted from the measured skew. For Opus at 48 kHz
+    /// it is 6.5 ms (look-ahead; RFC 6716, section 2).
     public var soundDecoderDelay: TimeSpan
 
-    /// The PCM device of ALSA on which sound is played, such as `default`; nil for none.
+    /// The ALSA device for the audio output, such as `default`; nil for none.
     public var loudspeaker: String?
 
+    /// Creates options.
     public init(
         synchronization: MediaSynchronizer.Mode = .lipSync, measuresTestSignal: Bool = true,
         soundDecoderDelay: TimeSpan = .microseconds(6_500), loudspeaker: String? = nil

@@ -1,7 +1,7 @@
 import PCastMedia
 import Synchronization
 
-/// What the renderer's threads share.
+/// The state that the renderer's threads share.
 struct RendererState {
     var synchronizer: MediaSynchronizer
     var meter: RenderMeter
@@ -11,7 +11,7 @@ struct RendererState {
     var onFrameReady: FrameReadyCallback?
 }
 
-/// The renderer's shared state behind its lock, held for the length of an assignment.
+/// The shared state behind a lock, which is held only for short assignments.
 final class SharedRendererState: Sendable {
     private let mutex: Mutex<RendererState>
 

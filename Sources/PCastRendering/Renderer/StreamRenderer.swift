@@ -2,18 +2,17 @@ import PCastCodecs
 public import PCastIO
 public import PCastMedia
 
-/// Decodes a stream and presents it: pictures when they are due, sound in step with them. Without a surface or a
-/// loudspeaker the devices are null: everything is decoded, timed and measured, and the last picture can be kept.
+/// Decodes a stream and presents it: frames at their presentation time, audio in sync with them. Without a surface or
+/// an audio output, everything is still decoded, timed and measured, and the last frame is available.
 ///
-/// It owns a thread that decodes pictures, one that decodes sound, in lip sync one that shows pictures when due, and with a
-/// loudspeaker one that plays sound when due.
-/// `push` is called by the network's thread and never blocks.
+/// It has one thread each for decoding video and audio, one for presenting frames with lip sync, and one for the audio
+/// output. `push` is called by the network thread and never blocks.
 public final class StreamRenderer: Sendable {
     private let shared: SharedRendererState
     private let video: VideoPipeline
     private let audio: AudioPipeline
 
-    /// Throws when no thread can be had, or the loudspeaker cannot be opened.
+    /// Starts the threads. Throws `IOError` if no thread can be created or the audio output cannot be opened.
     public init(
         options: RendererOptions = RendererOptions(), callbacks: RendererCallbacks = RendererCallbacks()
     ) throws(IOError) {
@@ -29,8 +28,8 @@ public final class StreamRenderer: Sendable {
 
     deinit { stop() }
 
-    /// Takes the next frame of a track, in decoding order and without holes after a key frame. A picture that cannot
-    /// be decoded, or for which there is no room, is dropped and a key frame asked for.
+    /// Adds the next frame of a track, in decoding order and without gaps after a key frame. If a frame cannot be
+    /// decoded or queued, it is dropped and a key frame is requested.
     public func push(_ frame: EncodedFrame) {
         switch frame.codec.mediaType {
         case .video: video.push(frame)
@@ -38,28 +37,29 @@ public final class StreamRenderer: Sendable {
         }
     }
 
-    /// Takes the next picture of a source that is not coded; the oldest that waits makes room for it.
+    /// Adds the next frame of an unencoded source. The oldest queued frame is dropped if necessary.
     public func push(_ picture: VideoFrame) { video.push(picture) }
 
-    /// Takes the next sound of a source that is not coded.
+    /// Adds the next audio of an unencoded source.
     public func push(_ sound: AudioFrame) { audio.push(sound) }
 
-    /// Says that sound of this length is missing before the next packet of sound, and will not come.
+    /// Reports that audio of this duration is lost before the next packet.
     public func concealAudio(_ span: TimeSpan) { audio.conceal(span) }
 
-    /// Whether the sound that is handed on is silent.
+    /// Whether the audio is replaced with silence.
     public var isMuted: Bool {
         get { shared.withLock { $0.isMuted } }
         set { shared.withLock { $0.isMuted = newValue } }
     }
 
-    /// How loud the loudspeaker is, 0 to 1 of the samples' height; of no effect without one.
+    /// The volume as a factor of the amplitude, 0 to 1. It has no effect without an audio output.
     public var volume: Double {
         get { audio.volume }
         set { audio.volume = newValue }
     }
 
-    /// Where pictures are shown; nil for nowhere. A surface that is set while this runs is shown the last picture at once.
+    /// The surface on which frames are presented; nil for none. A surface that is set later receives the last frame at
+    /// once.
     public var surface: (any RenderSurface)? {
         get { shared.withLock { $0.surface } }
         set {
@@ -71,29 +71,27 @@ public final class StreamRenderer: Sendable {
         }
     }
 
-    /// Is told of each decoded picture, which it may replace or leave out; nil for nobody. It must be quick: decoding
-    /// waits for it.
+    /// Sets the callback for each decoded frame, which can replace or drop it; nil for none. Decoding waits for it, so
+    /// it must return quickly.
     public func setFrameReadyCallback(_ callback: FrameReadyCallback?) {
         shared.withLock { $0.onFrameReady = callback }
     }
 
-    /// What the loudspeaker has done; nil without one.
+    /// The statistics of the audio output; nil without one.
     public var loudspeakerStatistics: LoudspeakerStatistics? { audio.loudspeaker }
 
-    /// The picture that was shown last; also after `stop`.
+    /// The last frame that was presented, also after `stop`; nil before the first.
     public var lastFrame: VideoFrame? { shared.withLock { $0.lastFrame } }
 
-    /// Writes the picture that was shown last as PNG or JPEG, by the path's extension.
-    ///
-    /// - Returns: its dimensions; nil when none has been shown.
-    /// - Throws: when the file cannot be written, or its extension names neither.
+    /// Writes the last presented frame as PNG or JPEG, by the file extension. Returns its size; nil if no frame was
+    /// presented. Throws `CodecError` for another extension or if the file cannot be written.
     public func screenshot(to path: String) throws -> Dimensions? {
         guard let frame = lastFrame else { return nil }
         try StillImage.write(frame, to: path)
         return frame.dimensions
     }
 
-    /// Counts since the beginning; percentiles of the last second.
+    /// Returns counters since the start and percentiles of the last second.
     public func statistics() -> RenderStatistics {
         let now = MonotonicClock.now()
         return shared.withLock { state in
@@ -103,7 +101,7 @@ public final class StreamRenderer: Sendable {
         }
     }
 
-    /// Counts and percentiles of the whole run.
+    /// Returns counters and percentiles since the start.
     public func summary() -> RenderStatistics {
         shared.withLock { state in
             var statistics = state.meter.statistics(lastSecondBefore: nil)
@@ -114,26 +112,27 @@ public final class StreamRenderer: Sendable {
 
     // MARK: Playout
 
-    /// How long frames wait at this moment beyond what path and decoder take at least; nil before the first.
+    /// The current playout delay: the time for which frames wait beyond the minimum of path and decoder; nil before the
+    /// first frame.
     public var playoutDelay: TimeSpan? { shared.withLock { $0.synchronizer.playoutDelay } }
 
-    /// How long they wait at least and at most, as the sender asks.
+    /// The minimum and maximum playout delay that the sender requests.
     public var playoutBounds: PlayoutBounds {
         get { shared.withLock { $0.synchronizer.bounds } }
         set { shared.withLock { $0.synchronizer.bounds = newValue } }
     }
 
-    /// How long they wait instead, whatever the path and the sender say; nil leaves it to them.
+    /// The playout delay that replaces both the measured one and the sender's bounds; nil for none.
     public var playoutDelayOverride: TimeSpan? {
         get { shared.withLock { $0.synchronizer.override } }
         set { shared.withLock { $0.synchronizer.override = newValue } }
     }
 
-    /// Shows the same as others at the same time: this long after capture.
+    /// Synchronizes the presentation with other viewers, at a fixed time after capture.
     ///
     /// - Parameters:
-    ///   - target: nil leaves the group.
-    ///   - clockOffset: our monotonic clock less the relay's wall clock; nil while unknown.
+    ///   - target: The time from capture to presentation; nil to leave the group.
+    ///   - clockOffset: The local monotonic clock minus the relay's wall clock; nil while unknown.
     public func synchronize(at target: TimeSpan?, clockOffset: TimeSpan?) {
         shared.withLock { state in
             guard let target else {
@@ -145,11 +144,11 @@ public final class StreamRenderer: Sendable {
         }
     }
 
-    /// Where this stands to those who show the same at the same time; nil where nobody asked for it.
+    /// The state in the group of synchronized viewers; nil without a group.
     public var membership: SharedPlayout.Membership? { shared.withLock { $0.synchronizer.shared?.membership } }
 
-    /// Ends the threads and waits for them. Pictures and sound that wait are not shown. Harmless when called again; not
-    /// from a callback.
+    /// Stops the threads and waits for them. Queued frames and audio are discarded. It may be called repeatedly, but
+    /// not from a callback.
     public func stop() {
         video.stop()
         audio.stop()

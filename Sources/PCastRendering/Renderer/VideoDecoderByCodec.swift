@@ -1,7 +1,7 @@
 import PCastCodecs
 import PCastMedia
 
-/// The decoder of whichever codec a stream has.
+/// A video decoder for the codec of the stream.
 struct VideoDecoderByCodec {
     let codec: Codec
     private let decoder: any VideoDecoder

@@ -3,18 +3,18 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The way of the picture: a queue of coded frames, or of pictures, a thread that decodes them, and the screen.
+/// The video part of a renderer: a queue of encoded or raw frames, a decoding thread, and the presentation.
 final class VideoPipeline: Sendable {
     private enum Entry: Sendable {
         case frame(EncodedFrame)
         case picture(VideoFrame)
     }
 
-    /// Pictures of a source that wait at most.
+    /// The most raw frames that are queued.
     private static let pictureCapacity = 2
 
-    /// Two seconds at 60 frames per second, as much as a new viewer receives at once. What does not fit cannot be decoded in
-    /// time.
+    /// The size of the queue: two seconds at 60 frames per second, as many as a new viewer receives at once. Frames
+    /// beyond that could not be decoded in time.
     private static let capacity = 128
 
     private let queue = FrameQueue<Entry>(capacity: VideoPipeline.capacity)
@@ -41,11 +41,12 @@ final class VideoPipeline: Sendable {
         thread.withLock { $0 = worker }
     }
 
-    /// Never blocks. A full queue is emptied, as the frames after a lost one cannot be decoded.
+    /// Adds an encoded frame. It never blocks. If the queue is full, it is emptied, because frames after a lost one
+    /// cannot be decoded.
     func push(_ frame: EncodedFrame) {
         let isAdmitted = gate.withLock { $0.admits(frame) }
         if frame.isKeyFrame, !catchUp.withLock({ $0.isOver }) {
-            // What waits is older, and the decoder does not need it any more.
+            // The queued frames are older, and the decoder does not need them after a key frame.
             let skipped = queue.count
             queue.removeAll()
             skip(skipped)
@@ -60,7 +61,7 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    /// Never blocks; what there is no time for is dropped.
+    /// Adds a raw frame. It never blocks; the oldest frame is dropped if the queue is full.
     func push(_ picture: VideoFrame) {
         if queue.count >= Self.pictureCapacity, queue.popIfAny() != nil { drop(1) }
         queue.push(.picture(picture))
@@ -82,7 +83,7 @@ final class VideoPipeline: Sendable {
                 if case .picture(let picture) = entry { take(picture, isCoded: false, by: converter) }
                 continue
             }
-            // What was queued behind a frame that could not be decoded cannot be either.
+            // Frames after one that could not be decoded cannot be decoded, either.
             if isBroken, !frame.isKeyFrame {
                 drop(1)
                 continue
@@ -98,7 +99,8 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    /// - Parameter isCoded: it was received as a coded frame.
+    /// Offers a decoded frame to the application, then presents, skips or drops it. `isCoded` tells whether it was
+    /// received encoded.
     private func take(_ decoded: VideoFrame, isCoded: Bool, by converter: RawPictureConverter) {
         let onFrameReady = shared.withLock { state in
             state.meter.counts.framesDecoded += 1
@@ -125,7 +127,7 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    /// What an application makes of a picture; nil when it leaves it out.
+    /// Calls the application's callback. Returns the frame to present; nil if it is dropped.
     private func offered(
         _ picture: VideoFrame, to callback: FrameReadyCallback?, by converter: RawPictureConverter
     ) -> VideoFrame? {
@@ -144,7 +146,7 @@ final class VideoPipeline: Sendable {
 
     private func drop(_ count: Int) { shared.withLock { $0.meter.counts.framesDropped += count } }
 
-    /// Frames are lost to the decoder: asks for a key frame, from which on all is well again.
+    /// Closes the gate after lost frames and requests a key frame.
     private func breakChain(losing count: Int) {
         drop(count)
         let asks = gate.withLock { gate in

@@ -1,7 +1,7 @@
 public import PCastMedia
 
-/// Counts freezes of what is shown, as WebRTC's statistics define them: a gap of at least three mean intervals and at
-/// least 150 ms more than one, the mean being of the last 30 (JB7; W3C webrtc-stats, `freezeCount`).
+/// Counts freezes as defined in W3C webrtc-stats (`freezeCount`): an interval between frames of at least three times
+/// the mean, and at least 150 ms above it. The mean covers the last 30 intervals.
 public struct FreezeMeter: Sendable {
     private static let window = 30
 
@@ -10,12 +10,15 @@ public struct FreezeMeter: Sendable {
     private var sum = TimeSpan.zero
     private var lastShown: Instant?
 
+    /// The number of freezes.
     public private(set) var freezeCount = 0
+    /// The total duration of the freezes.
     public private(set) var freezeDuration = TimeSpan.zero
 
+    /// Creates a meter with zeros.
     public init() { intervals.reserveCapacity(Self.window) }
 
-    /// Takes in that a picture was shown.
+    /// Records that a frame was presented.
     public mutating func shown(at now: Instant) {
         defer { lastShown = now }
         guard let lastShown else { return }

@@ -1,22 +1,24 @@
 public import PCastMedia
 
-/// Counts of latencies in steps of 0.1 ms up to two seconds, in memory that does not grow; what is longer counts as
-/// the longest.
+/// A histogram of latencies in steps of 0.1 ms, of constant size. Latencies above two seconds count as two seconds.
 public struct LatencyHistogram: Sendable {
     private static let step = TimeSpan.microseconds(100)
     private static let stepCount = 20_000
 
     private var counts = [UInt32](repeating: 0, count: Self.stepCount)
+    /// The number of latencies.
     public private(set) var count = 0
 
+    /// Creates an empty histogram.
     public init() {}
 
+    /// Adds a latency.
     public mutating func add(_ latency: TimeSpan) {
         counts[Self.index(of: latency)] &+= 1
         count += 1
     }
 
-    /// Takes back a latency that was added.
+    /// Removes a latency that was added.
     mutating func remove(_ latency: TimeSpan) {
         let index = Self.index(of: latency)
         precondition(counts[index] > 0, "only what was added is taken back")
@@ -28,15 +30,15 @@ public struct LatencyHistogram: Sendable {
         min(max(Int(latency.nanoseconds / step.nanoseconds), 0), stepCount - 1)
     }
 
+    /// Removes all latencies.
     public mutating func removeAll() {
         guard count > 0 else { return }
         for index in counts.indices { counts[index] = 0 }
         count = 0
     }
 
-    /// The latency that this part of all does not exceed, to 0.1 ms upward; nil when there are none.
-    ///
-    /// - Parameter part: 0.5 for the median.
+    /// Returns the latency that a fraction of all latencies does not exceed, rounded up to 0.1 ms; 0.5 gives the
+    /// median. Returns nil for an empty histogram.
     public func percentile(_ part: Double) -> TimeSpan? {
         guard count > 0 else { return nil }
         let rank = min(max(Int((part * Double(count)).rounded(.up)), 1), count)

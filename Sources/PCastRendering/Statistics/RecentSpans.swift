@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// The lengths of time that were measured last, with when; the oldest is forgotten.
+/// A bounded history of durations with their times. The oldest is replaced.
 struct RecentSpans {
     private var entries: [(instant: Instant, span: TimeSpan)] = []
     private var next = 0
@@ -20,7 +20,7 @@ struct RecentSpans {
         next = (next + 1) % capacity
     }
 
-    /// A percentile of what was measured since an instant (of all that is remembered when nil).
+    /// Returns a percentile of the durations since a time; of all if it is nil. Returns nil if there are none.
     func percentile(_ part: Double, since start: Instant? = nil) -> TimeSpan? {
         let spans = entries.filter { start == nil || $0.instant >= start! }.map(\.span).sorted()
         guard !spans.isEmpty else { return nil }

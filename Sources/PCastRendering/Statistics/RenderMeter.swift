@@ -1,10 +1,11 @@
 import PCastMedia
 
-/// Measures what is shown and heard: counts, freezes, and from the test signal latency and skew. It is told the time.
+/// Measures the presentation: counters, freezes, and latency and skew from the test pattern. It reads no clock; the
+/// caller passes the time.
 struct RenderMeter {
     private static let second = TimeSpan.seconds(1)
 
-    /// Latencies that can be believed: a strip that only looks like one passes its checksum once in 256.
+    /// The range of plausible latencies. Other images pass the checksum of the time strip once in 256 times.
     private static let believable = TimeSpan.milliseconds(-50)...TimeSpan.seconds(10)
 
     var counts = RenderStatistics()
@@ -17,16 +18,13 @@ struct RenderMeter {
     private var lastPicture: Instant?
     private var clapper = ClapperDetector()
 
-    /// The sound that the decoder itself holds back.
+    /// The audio delay of encoder and decoder.
     private let soundDecoderDelay: TimeSpan
 
     init(soundDecoderDelay: TimeSpan) { self.soundDecoderDelay = soundDecoderDelay }
 
-    /// Takes in that a picture was shown.
-    ///
-    /// - Parameters:
-    ///   - timestamp: its time in the track; nil where the frame is not part of one.
-    ///   - stamp: what its time strip says, if it was read and has one.
+    /// Records that a frame was presented. Its timestamp is nil if it belongs to no track. The stamp is nil if it has
+    /// no test pattern.
     mutating func shown(timestamp: MediaTime? = nil, stamp: TestPictureStamp?, at now: Instant, wallTime: WallTime) {
         counts.framesRendered += 1
         freezes.shown(at: now)
@@ -46,38 +44,37 @@ struct RenderMeter {
         lastPicture = now
     }
 
-    /// Takes in that a frame of sound stands for a packet that was lost.
-    ///
-    /// - Parameter isMadeUp: without anything of it.
+    /// Records concealed audio. `isMadeUp` tells whether it is extrapolated, and not from error correction.
     mutating func concealed(_ length: TimeSpan, isMadeUp: Bool) {
         counts.soundsConcealed += 1
         if isMadeUp { counts.soundConcealedDuration += length }
     }
 
-    /// Takes in that sound was not heard at all.
+    /// Records audio that was not played.
     mutating func silent(for length: TimeSpan) {
         counts.soundDuration += length
         counts.soundConcealedDuration += length
     }
 
-    /// Takes in where a frame of sound was laid.
+    /// Records the placement of audio.
     mutating func laid(_ placed: SoundLine.Placed) {
         counts.soundDuration += placed.sound.length + placed.gap
         counts.soundConcealedDuration += placed.gap
     }
 
-    /// Takes in that a frame of sound is played from `now` on.
+    /// Records audio that is played from `now` on.
     mutating func played(_ frame: AudioFrame, at now: Instant, wallTime: WallTime) {
         guard let offset = clapper.listen(to: frame), let pictureLatency, let lastPicture,
             now - lastPicture < Self.second
         else { return }
         let heard = wallTime + offset - soundDecoderDelay
-        // A sound that is a little early belongs to the second that has not quite begun.
+        // A clap slightly before a full second belongs to that second.
         let latency = heard - ClapperSchedule.second(of: heard + .milliseconds(50))
         skews.add(latency - pictureLatency, at: now)
     }
 
-    /// Counts of the whole run; percentiles of the whole run, or of the last second before `now` when that is given.
+    /// Returns counters since the start, and percentiles of the last second before `now`, or since the start if it is
+    /// nil.
     func statistics(lastSecondBefore now: Instant?) -> RenderStatistics {
         var statistics = counts
         statistics.freezeCount = freezes.freezeCount

@@ -1,66 +1,73 @@
 public import PCastMedia
 
-/// What a renderer has done since it began, under the names of a viewer's `stats`.
+/// The statistics of a renderer since its start, with the names of a viewer's `stats`.
 public struct RenderStatistics: Sendable {
-    /// Pictures that came out of the decoder.
+    /// The number of frames that were decoded.
     public var framesDecoded = 0
 
-    /// Pictures that were shown.
+    /// The number of frames that were presented.
     public var framesRendered = 0
 
-    /// Pictures that came and were not shown: too late, undecodable, or more than the decoder could take.
+    /// The number of received frames that were not presented: late, undecodable, or more than the decoder could
+    /// process.
     public var framesDropped = 0
 
-    /// Frames from before the viewer joined that were received to reach the live edge, and not presented because a newer frame
-    /// had been received.
+    /// The number of frames from before the viewer joined that were received to reach the live edge, and not presented
+    /// because a newer frame had been received.
     public var startUpFramesSkipped = 0
 
-    /// Frames that were presented before the live edge was reached; nil while that is unknown.
+    /// The number of frames that were presented before the live edge was reached; nil while that is unknown.
     public var startUpFramesRendered: Int?
 
-    /// From the first frame to the live edge: the first frame whose lag is at most one frame interval more than the later
-    /// median. Nil during the first 1.5 seconds, and when the live edge was not reached within five seconds.
+    /// The time from the first frame to the live edge: the first frame whose lag is at most one frame interval more
+    /// than the later median. It is nil during the first 1.5 seconds, and if the live edge was not reached within five
+    /// seconds.
     public var timeToLiveEdge: TimeSpan?
 
-    /// The largest latency of a frame presented before the live edge was reached, of the test pattern only.
+    /// The largest latency of a frame before the live edge; nil without a test pattern.
     public var startUpLatencyMaximum: TimeSpan?
 
-    /// Percentiles without the frames that were presented before the live edge was reached, of the test pattern only.
+    /// The median latency without the frames before the live edge; nil without a test pattern.
     public var steadyLatencyP50: TimeSpan?
+    /// The 99th percentile of the latency without the frames before the live edge; nil without a test pattern.
     public var steadyLatencyP99: TimeSpan?
 
-    /// Packets of sound that were decoded, and stretches that were made up because a packet was missing.
+    /// The number of audio packets that were decoded.
     public var soundsDecoded = 0
+    /// The number of concealments for lost audio packets.
     public var soundsConcealed = 0
 
-    /// Sound that was heard, what was made up in it too; and what of the time was made up, or silent because sound was not
-    /// there when it was due.
+    /// The duration of the audio that was played, including concealment and gaps.
     public var soundDuration = TimeSpan.zero
+    /// The duration of concealed audio and of gaps.
     public var soundConcealedDuration = TimeSpan.zero
 
-    /// How long frames wait at this moment beyond what path and decoder take at least.
+    /// The current playout delay beyond the minimum of path and decoder; nil before the first frame.
     public var playoutDelay: TimeSpan?
 
-    /// The part of the sound's time that was made up or silent, 0 to 1; nil before any was heard.
+    /// The fraction of the audio that was concealed or silent, 0 to 1; nil before the first audio.
     public var soundConcealed: Double? {
         let whole = soundDuration.seconds
         return whole > 0 ? min(1, soundConcealedDuration.seconds / whole) : nil
     }
 
-    /// Gaps in what was shown (JB7).
+    /// The number of freezes (W3C webrtc-stats, `freezeCount`).
     public var freezeCount = 0
+    /// The total duration of the freezes.
     public var freezeDuration = TimeSpan.zero
 
-    /// From capture to the screen, of the test picture only.
+    /// The median latency from capture to presentation; nil without a test pattern.
     public var latencyP50: TimeSpan?
+    /// The 99th percentile of the latency; nil without a test pattern.
     public var latencyP99: TimeSpan?
 
-    /// Pictures shown whose time strip could not be read though those before had one: broken ones, of the test picture
-    /// only. Nil without it.
+    /// The number of presented frames whose time strip was unreadable although earlier frames had one; nil without a
+    /// test pattern.
     public var framesBroken: Int?
 
-    /// How much later the clapper is heard than seen, of the test signal only; its median.
+    /// The median skew: the delay of the clap after the flash; nil without a test pattern.
     public var audioVideoSkew: TimeSpan?
 
+    /// Creates statistics with zeros.
     public init() {}
 }

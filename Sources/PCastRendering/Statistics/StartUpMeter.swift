@@ -2,26 +2,26 @@ import PCastMedia
 
 /// Measures how long a viewer takes from its first frame to the live edge.
 ///
-/// A frame is at the live edge when its lag is at most one frame interval more than the median lag of the later frames. The lag
-/// is the time from the frame's timestamp to its presentation. Its unknown constant falls out of the comparison, so that any
-/// stream can be measured.
+/// A frame is at the live edge when its lag is at most one frame interval more than the median lag of the later frames.
+/// The lag is the time from the frame's timestamp to its presentation. It contains an unknown constant, which the
+/// comparison cancels, so that any stream can be measured.
 struct StartUpMeter {
-    /// One frame of the start-up phase.
+    /// A frame of the start-up phase.
     private struct Entry {
         var shown: Instant
         var lag: TimeSpan
-        /// From capture to presentation; nil without a test pattern.
+        /// The time from capture to presentation; nil without a test pattern.
         var latency: TimeSpan?
     }
 
-    /// A viewer that needs longer than this after the first frame has not reached the live edge.
+    /// The time after the first frame within which the live edge must be reached.
     private static let longest = TimeSpan.seconds(5)
-    /// The median covers frames from and up to these times after the first.
+    /// The median covers frames in this time after the first one.
     private static let later = TimeSpan.seconds(1)...TimeSpan.seconds(10)
-    /// Frames that are remembered for each; 100 frames per second for the whole length.
+    /// The most frames that are stored: 100 frames per second.
     private static let capacity = 500
     private static let laterCapacity = 900
-    /// Fewer later frames have no median.
+    /// The fewest later frames that give a median.
     private static let fewestLater = 15
 
     private var first: Instant?
@@ -29,9 +29,7 @@ struct StartUpMeter {
     private var laterLags: [TimeSpan] = []
     private var laterTimestamps: (first: TimeSpan, last: TimeSpan)?
 
-    /// Takes in a frame that was presented.
-    ///
-    /// - Parameter latency: from capture to presentation; nil without a test pattern.
+    /// Records a frame that was presented. The latency is from capture to presentation; nil without a test pattern.
     mutating func shown(timestamp: MediaTime, latency: TimeSpan?, at now: Instant) {
         let begin = first ?? now
         first = begin
@@ -46,17 +44,17 @@ struct StartUpMeter {
         }
     }
 
-    /// What was measured of the start-up phase.
+    /// The measurement of the start-up phase.
     struct Result {
-        /// From the first frame to the first frame at the live edge.
+        /// The time from the first frame to the first frame at the live edge.
         var timeToLiveEdge: TimeSpan
         /// The latencies of the frames that were presented before the live edge.
         var latencies: [TimeSpan]
-        /// Frames that were presented before the live edge.
+        /// The number of frames that were presented before the live edge.
         var framesRendered: Int
     }
 
-    /// Nil while too few frames were presented, and when the viewer did not reach the live edge in time.
+    /// The measurement; nil while too few frames were presented, and if the viewer did not reach the live edge in time.
     var result: Result? {
         guard let first, laterLags.count >= Self.fewestLater, let laterTimestamps else { return nil }
         let median = laterLags.sorted()[laterLags.count / 2]

@@ -1,29 +1,32 @@
 public import PCastCodecs
 public import PCastMedia
 
-/// How a picture lies on a surface of another shape.
+/// The way to fit frames to a surface of another aspect ratio.
 public enum AspectRatioMode: String, CaseIterable, Sendable {
-    /// Fill where little is cut off, else letterbox (Phenix: "usually fill").
+    /// Fill if little is cropped, otherwise letterbox (Phenix: "usually fill").
     case automatic
-    /// The whole surface; what does not fit is cut off on both sides alike.
+    /// The frame fills the surface. It is cropped equally on both sides.
     case fill
-    /// The whole picture; the rest of the surface is black.
+    /// The whole frame is visible. The rest of the surface is black.
     case letterbox
 }
 
-/// How pictures lie on a surface: aspect mode, mirroring and rotation, and where that puts them.
+/// The arrangement of frames on a surface: aspect ratio mode, mirroring and rotation.
 public struct PictureArrangement: Hashable, Sendable {
-    /// What `automatic` cuts off at most, of the picture's width or height: 16:9 fills a display of 16:10, which costs a
-    /// tenth, and not one of 4:3, which costs a quarter.
+    /// The largest fraction of width or height that `automatic` crops. 16:9 on a 16:10 display loses a tenth and is
+    /// cropped; on a 4:3 display it loses a quarter and is not.
     static let mostCutOff = 1.0 / 8
 
+    /// The way to fit frames to the surface.
     public var aspectRatioMode: AspectRatioMode
 
-    /// What is exchanged, before the turn.
+    /// The mirroring before the rotation.
     public var mirroring: PictureMirroring
 
+    /// The rotation.
     public var rotation: PictureTurn
 
+    /// Creates an arrangement.
     public init(
         aspectRatioMode: AspectRatioMode = .automatic, mirroring: PictureMirroring = [], rotation: PictureTurn = .none
     ) {
@@ -32,20 +35,22 @@ public struct PictureArrangement: Hashable, Sendable {
         self.rotation = rotation
     }
 
-    /// A part of the picture, and where on the surface it is drawn once it is mirrored and turned.
+    /// A part of the frame and its target on the surface.
     public struct Place: Hashable, Sendable {
+        /// The part of the frame.
         public var part: PictureRectangle
+        /// The rectangle on the surface, after mirroring and rotation.
         public var target: PictureRectangle
 
+        /// Creates a placement from the part and its target.
         public init(part: PictureRectangle, target: PictureRectangle) {
             self.part = part
             self.target = target
         }
     }
 
-    /// Where a picture lies on a surface.
-    ///
-    /// - Parameter pixelAspect: how wide the surface's pixels are for their height: 1 but in a terminal of cells.
+    /// Returns the placement of a frame on a surface. `pixelAspect` is the width of the surface's pixels divided by
+    /// their height. It differs from 1 only in terminals.
     public func place(_ picture: Dimensions, on surface: Dimensions, pixelAspect: Double = 1) -> Place {
         let whole = PictureRectangle(picture)
         guard picture.width > 0, picture.height > 0, surface.width > 0, surface.height > 0 else {
@@ -57,7 +62,7 @@ public struct PictureArrangement: Hashable, Sendable {
         let isWider = pictureShape > surfaceShape
         let kept = isWider ? surfaceShape / pictureShape : pictureShape / surfaceShape
         if fills(kept) {
-            // Cut off what is too wide or too high of the upright picture.
+            // Crops the excess of the upright frame.
             let width = isWider ? max(1, Int((Double(turned.width) * kept).rounded())) : turned.width
             let height = isWider ? turned.height : max(1, Int((Double(turned.height) * kept).rounded()))
             let part = turnedSides(Dimensions(width: width, height: height))

@@ -1,20 +1,20 @@
 public import PCastMedia
 
-/// Where a renderer's pictures are shown (seed 004's render surface): a window, a terminal, or an application's own.
+/// A destination for frames: a window, a terminal, or an application's own surface.
 ///
-/// A surface can be lost, as when somebody closes the window, and be there again; what it is shown meanwhile is left out.
+/// A surface can be lost, e.g., if the user closes the window, and become ready again. Frames in between are dropped.
 public protocol RenderSurface: AnyObject, Sendable {
-    /// Takes the picture that is to be seen now, and keeps it until the next. Called from one thread at a time, which
-    /// it must not hold up: it remembers at most one picture that it has not drawn, and counts what it leaves out.
+    /// Shows a frame until the next one. Only one thread may call it at a time. It must not block: it stores at most
+    /// one frame that it has not drawn, and counts the frames that it drops.
     func show(_ frame: VideoFrame)
 
-    /// How pictures lie on it; a change is seen at once, by the picture that is there.
+    /// The arrangement of frames. A change applies to the current frame at once.
     var arrangement: PictureArrangement { get set }
 
-    /// What it has done with its pictures.
+    /// The statistics of the surface.
     var statistics: SurfaceStatistics { get }
 
-    /// What happens to it from now on, at first `ready` if it is there. At most 64 events wait for their reader. It
-    /// ends when the surface does.
+    /// The events of the surface from now on, starting with `ready` if it is ready. At most 64 events are buffered. The
+    /// stream ends with the surface.
     var events: AsyncStream<SurfaceEvent> { get }
 }

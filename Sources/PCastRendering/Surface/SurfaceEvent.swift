@@ -1,29 +1,29 @@
 public import PCastMedia
 
-/// What happens to a surface.
+/// An event of a surface.
 public enum SurfaceEvent: Sendable, Equatable {
-    /// It can be shown to: for the first time, or again after it was lost.
+    /// It is ready for frames, for the first time or after it was lost.
     case ready(Dimensions)
 
-    /// It has another size, in pixels.
+    /// Its size in pixels changed.
     case resized(Dimensions)
 
-    /// Somebody pressed a key on it.
+    /// A key was pressed.
     case key(SurfaceKey)
 
     /// Somebody clicked on it, with the left button of the mouse.
     case clicked
 
-    /// Somebody closed it. It is lost.
+    /// The user closed it. It is lost.
     case closed
 
-    /// It is gone, for a reason in words for people; what is shown to it is not seen until it is ready again.
+    /// It was lost for this reason. Frames are dropped until it is ready again.
     case lost(reason: String)
 }
 
-/// A key that was pressed.
+/// A key.
 public enum SurfaceKey: Hashable, Sendable {
-    /// What the key writes, in lower case: `"q"`, `" "`.
+    /// The lower-case character that the key produces: `"q"`, `" "`.
     case character(Character)
     case escape
     case enter

@@ -2,8 +2,7 @@ import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// A surface's side of its events: any number of readers, each of which is told whether the surface is there when it
-/// begins to read.
+/// Sends the events of a surface to any number of readers. A new reader receives `ready` first if the surface is ready.
 public final class SurfaceEvents: Sendable {
     private struct State {
         var readers = StreamReaders<SurfaceEvent>(.newest(SurfaceEvents.bufferLimit))
@@ -15,12 +14,13 @@ public final class SurfaceEvents: Sendable {
 
     private let state = Mutex(State())
 
+    /// Creates events of a surface that is not ready.
     public init() {}
 
-    /// The size while the surface is there, else nil.
+    /// The size of the surface; nil while it is not ready.
     public var dimensions: Dimensions? { state.withLock { $0.dimensions } }
 
-    /// Events from now on.
+    /// Returns a stream of the events from now on.
     public func read() -> AsyncStream<SurfaceEvent> {
         state.withLock { state in
             let stream = state.readers.add(beginningWith: state.dimensions.map { .ready($0) })
@@ -29,7 +29,7 @@ public final class SurfaceEvents: Sendable {
         }
     }
 
-    /// Tells all readers, and remembers whether the surface is there. A size that is known already is not told.
+    /// Sends an event to all readers, and records the size. A size that has not changed is not sent.
     public func tell(_ event: SurfaceEvent) {
         state.withLock { state in
             switch event {
@@ -44,7 +44,7 @@ public final class SurfaceEvents: Sendable {
         }
     }
 
-    /// Ends every stream.
+    /// Ends all streams.
     public func finish() {
         state.withLock { state in
             state.isFinished = true

@@ -1,15 +1,17 @@
 public import PCastMedia
 
-/// What a surface has done with the pictures that it was given.
+/// The statistics of a surface.
 public struct SurfaceStatistics: Sendable, Equatable {
-    /// Pictures that were drawn.
+    /// The number of frames that were drawn.
     public var picturesShown = 0
 
-    /// Pictures that were not: a newer one came before the display's next tick, or before the surface could take more.
+    /// The number of frames that were dropped, because a newer one came before the display's next refresh or before the
+    /// surface could draw.
     public var picturesLeftOut = 0
 
-    /// How long the last picture waited for the display, from when it was given; zero before the first.
+    /// The time from when the last frame was passed to the surface until it was drawn; zero before the first.
     public var delay = TimeSpan.zero
 
+    /// Creates statistics with zeros.
     public init() {}
 }

@@ -1,17 +1,17 @@
 import PCastMedia
 
-/// The delays of a track's frames in the last ten seconds: the least of them, and the one that a part of them keeps to.
+/// The delays of a track's frames in the last ten seconds, with their minimum and quantiles.
 ///
-/// A plain count over a window, where libwebrtc's NetEq has a histogram that forgets by a factor (delay_manager.cc): at 30
-/// to 50 frames a second it is small enough to be exact.
+/// It keeps all delays, while libwebrtc's NetEq uses a histogram with exponential forgetting (`delay_manager.cc`). At
+/// 30 to 50 frames per second, the exact window is small enough.
 struct DelayWindow {
     static let span = TimeSpan.seconds(10)
 
-    /// More frames than that come in no ten seconds of 100 a second; then the window is shorter.
+    /// The most delays, ten seconds at 100 frames per second. At higher rates the window is shorter.
     private static let capacity = 1024
 
     private var entries: [(instant: Instant, delay: Int64)] = []
-    /// Where the oldest entry stands.
+    /// The index of the oldest entry.
     private var first = 0
     private var sorted: [Int64] = []
 
@@ -24,7 +24,7 @@ struct DelayWindow {
 
     var minimum: TimeSpan? { sorted.first.map { TimeSpan.nanoseconds($0) } }
 
-    /// The delay that this part of the frames does not exceed; nil before the first.
+    /// Returns the delay that a fraction of the frames does not exceed; nil before the first.
     func quantile(_ part: Double) -> TimeSpan? {
         guard !sorted.isEmpty else { return nil }
         let rank = Int((part * Double(sorted.count)).rounded(.up))
@@ -47,7 +47,7 @@ struct DelayWindow {
         first = 0
     }
 
-    /// Every delay was counted from an origin that much too early.
+    /// Subtracts a constant from all delays after their origin has changed.
     mutating func subtract(_ span: TimeSpan) {
         for index in entries.indices { entries[index].delay -= span.nanoseconds }
         for index in sorted.indices { sorted[index] -= span.nanoseconds }
@@ -60,7 +60,7 @@ struct DelayWindow {
         first += 1
     }
 
-    /// Of the first that is not less.
+    /// Returns the index of the first delay that is not smaller.
     private func index(of delay: Int64) -> Int {
         var (low, high) = (0, sorted.count)
         while low < high {

@@ -1,27 +1,27 @@
 public import PCastMedia
 
-/// Decides when each decoded picture is shown and each sound is played. It is told the time.
+/// Decides when each decoded frame is shown and each piece of audio is played. It reads no clock; the caller passes the
+/// time.
 ///
-/// Both tracks are held from capture to presentation for one delay: the smallest at which frames have lately been in time
-/// on either, repair and jitter included. It moves by a few per cent of the time that passes. Sound leads and pictures
-/// follow it. Nothing waits for a sender report: frames are presented as they come, and slew together once both capture
-/// times are known (JB3).
+/// Both tracks have the same delay from capture to presentation: the smallest at which the frames of both were recently
+/// in time, including retransmission and jitter. The delay changes by a few percent of the elapsed time. Audio leads,
+/// and video follows it. Presentation does not wait for an RTCP sender report: frames are presented as they come, and
+/// converge once the capture times of both tracks are known. A change in one step would be visible and audible.
 public struct MediaSynchronizer: Sendable {
-    /// What is asked of the presentation.
+    /// The synchronization of the tracks.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
-        /// Pictures at once, sound as steadily as it comes.
+        /// Present frames at once, and audio as evenly as it arrives.
         case immediate
-        /// Pictures with their sound.
+        /// Present frames in sync with their audio.
         case lipSync
     }
 
-    /// What becomes of a frame.
+    /// The decision about a frame.
     public enum Verdict: Hashable, Sendable {
-        /// Present it at this instant; at once when that has passed.
+        /// Present it at this time, or at once if the time has passed.
         case present(at: Instant)
 
-        /// It comes after a stall, this late: show it only when there is no newer one (JB2), and cut it when it is
-        /// sound.
+        /// It arrived after a stall, late by this time. Show a frame only if there is no newer one, and discard audio.
         case late(by: TimeSpan)
     }
 
@@ -29,20 +29,21 @@ public struct MediaSynchronizer: Sendable {
     private var video = PlayoutTrack(.pictures)
     private var audio = PlayoutTrack(.sound)
 
-    /// How long frames wait at least and at most, as the sender asks (WebRTC's playout-delay header extension).
+    /// The minimum and maximum playout delay that the sender requests (WebRTC's playout-delay header extension).
     public var bounds = PlayoutBounds.unbounded
 
-    /// How long they wait instead, as whoever watches asks; nil for what the path needs within the bounds.
+    /// The playout delay that the application requests; nil for the one that the path requires, within the bounds.
     public var override: TimeSpan?
 
-    /// Whether this and others show the same at the same time; see `SharedPlayout`.
+    /// The presentation in sync with other viewers; nil for none.
     public var shared: SharedPlayout?
 
+    /// Creates a synchronizer.
     public init(mode: Mode) { self.mode = mode }
 
-    /// Decides about a picture that has just been decoded.
+    /// Decides about a frame that was just decoded.
     public mutating func picture(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Verdict {
-        // The sound comes to the goal by its own pace; pictures are where it is.
+        // The audio approaches the goal at its own rate, and frames follow the audio.
         let leader = isCompared && audio.isAlive(at: now) ? audio.applied : nil
         let sound = isCompared && audio.isAlive(at: now) ? audio.needed : nil
         let verdict = Self.decide(
@@ -53,7 +54,7 @@ public struct MediaSynchronizer: Sendable {
         return .present(at: now)
     }
 
-    /// Decides about a frame of sound that has just been decoded.
+    /// Decides about audio that was just decoded.
     public mutating func sound(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Verdict {
         let pictures = isCompared && video.isAlive(at: now) ? video.needed : nil
         return Self.decide(
@@ -67,7 +68,7 @@ public struct MediaSynchronizer: Sendable {
         self.override.map { .exactly($0) } ?? bounds
     }
 
-    /// How far apart the two are held at this moment, sound less picture; nil before capture times of both are known.
+    /// The current difference of the delays, audio minus video; nil before the capture times of both are known.
     public var holdDifference: TimeSpan? {
         guard video.isAligned, audio.isAligned, let picture = video.applied, let sound = audio.applied else {
             return nil
@@ -75,7 +76,7 @@ public struct MediaSynchronizer: Sendable {
         return sound - picture
     }
 
-    /// How long frames wait at this moment beyond what path and decoder take at least; nil before the first.
+    /// The current playout delay beyond the minimum of path and decoder; nil before the first frame.
     public var playoutDelay: TimeSpan? {
         guard let applied = video.applied ?? audio.applied, let least = video.applied == nil ? audio.least : video.least
         else { return nil }

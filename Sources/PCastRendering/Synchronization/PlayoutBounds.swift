@@ -1,25 +1,25 @@
 public import PCastMedia
 
-/// How long frames may wait beyond what path and decoder take at least.
+/// The bounds of the playout delay, beyond the minimum of path and decoder.
 public struct PlayoutBounds: Hashable, Sendable {
-    /// At least this long.
+    /// The smallest playout delay.
     public var minimum: TimeSpan
-    /// No longer than this; what comes later is late.
+    /// The largest playout delay. Frames that arrive later are late.
     public var maximum: TimeSpan
 
-    /// - Parameter maximum: not below the minimum, which it is raised to.
+    /// Creates bounds. A maximum below the minimum is raised to it.
     public init(minimum: TimeSpan = .zero, maximum: TimeSpan = .seconds(10)) {
         self.minimum = max(.zero, minimum)
         self.maximum = max(self.minimum, maximum)
     }
 
-    /// Exactly so long.
+    /// Returns bounds that allow exactly one playout delay.
     public static func exactly(_ delay: TimeSpan) -> PlayoutBounds { PlayoutBounds(minimum: delay, maximum: delay) }
 
-    /// Whatever the path needs.
+    /// Bounds that allow every delay up to ten seconds.
     public static let unbounded = PlayoutBounds()
 
-    /// The nearest delay within the bounds, above what frames take at least.
+    /// Returns the nearest delay within the bounds, where `least` is the minimum of path and decoder.
     func bound(_ delay: TimeSpan, above least: TimeSpan) -> TimeSpan {
         min(max(delay, least + minimum), least + maximum)
     }

@@ -1,23 +1,25 @@
 import PCastMedia
 
-/// The delay from capture to presentation that a track is to come to, and how fast.
+/// The delay from capture to presentation that a track approaches, and the rate of the change.
 struct PlayoutGoal {
     var delay: TimeSpan
 
-    /// In this many parts of the time that passes, one is added; and taken away.
+    /// The elapsed time divided by this is the increase of the delay.
     var growth: Int64
+    /// The elapsed time divided by this is the decrease of the delay.
     var shrinkage: Int64
 
-    /// It is held whatever comes late.
+    /// Whether the delay stays fixed even if frames are late.
     var isFixed = false
 
-    /// What the path needs: a twentieth faster, a fiftieth slower.
+    /// Returns the goal for the delay that the path requires. It grows at a twentieth of the elapsed time and shrinks
+    /// at a fiftieth.
     static func needed(_ delay: TimeSpan) -> PlayoutGoal { PlayoutGoal(delay: delay, growth: 20, shrinkage: 50) }
 
-    /// What was asked for: a seventh either way.
+    /// Returns the goal for a requested delay. It changes at a seventh of the elapsed time.
     static func asked(_ delay: TimeSpan) -> PlayoutGoal { PlayoutGoal(delay: delay, growth: 7, shrinkage: 7) }
 
-    /// What others show at the same time.
+    /// Returns the goal for a delay that a group of viewers shares.
     static func shared(_ delay: TimeSpan) -> PlayoutGoal {
         PlayoutGoal(delay: delay, growth: 7, shrinkage: 7, isFixed: true)
     }

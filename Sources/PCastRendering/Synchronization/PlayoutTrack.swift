@@ -1,25 +1,25 @@
 import PCastMedia
 
-/// One track's delays: how long its frames take from capture until they are ready, and how long they are held.
+/// The delays of one track: how long its frames take from capture until they are decoded, and how long they are held.
 ///
-/// Capture times stand on the sender's clock and readiness on ours, so a delay here has an unknown constant in it. It
-/// is the same for both tracks of a sender, and falls out wherever delays are compared.
+/// Capture times are on the sender's clock and decoding times on the local clock, so delays contain an unknown
+/// constant. It is the same for both tracks of a sender and cancels out when delays are compared.
 struct PlayoutTrack {
-    /// What differs between the eye and the ear.
+    /// The parameters in which video and audio differ.
     struct Nature: Sendable {
-        /// The part of frames that is to be in time.
+        /// The fraction of frames that must be in time.
         var punctuality: Double
-        /// Frames that are this much later than what is held came after a stall (JB2).
+        /// The lateness of a frame that indicates a stall.
         var stall: TimeSpan
-        /// By how much frames may be late after what holds them up again and again: a picture so late is not missed as one.
+        /// The acceptable lateness after recurring stalls. A frame that is this late is hardly noticed.
         var tolerance: TimeSpan
-        /// What holds them up for longer is not covered, however often it comes.
+        /// The longest recurring stall that the delay covers.
         var longestStall: TimeSpan
-        /// Whether a frame that is a little late moves all that follow: sound cannot be shown late and then be in time
-        /// again, for that would cut it.
+        /// Whether a late frame increases the delay at once. It must for audio, because late audio would otherwise be
+        /// cut.
         var movesAtOnce: Bool
 
-        /// One picture in twenty may be some milliseconds late and is not missed.
+        /// One frame in twenty may be some milliseconds late without being noticed.
         static let pictures = Nature(
             punctuality: 0.94, stall: .milliseconds(150), tolerance: .milliseconds(130),
             longestStall: .milliseconds(450), movesAtOnce: false)
@@ -28,28 +28,30 @@ struct PlayoutTrack {
             longestStall: .milliseconds(280), movesAtOnce: true)
     }
 
-    /// A stall is over when frames are no later than this.
+    /// A stall has ended when frames are no later than this.
     private static let recovery = TimeSpan.milliseconds(20)
 
-    /// The part of frames whose delays are not a stall's, even if there is one each few seconds.
+    /// The fraction of frames whose delays are not caused by stalls, even with a stall every few seconds.
     private static let usualPart = 0.9
 
-    /// Lateness beyond what repair has lately needed is a stall's.
+    /// The lateness beyond the usual delay that indicates a stall.
     private static let stallBeyondNeed = TimeSpan.milliseconds(50)
 
-    /// Frames later than that say nothing about jitter.
+    /// The largest lateness that counts as jitter.
     private static let longestJitter = TimeSpan.milliseconds(500)
 
-    /// At the beginning a viewer is sent what has been since the last key frame, older at first than it will be later.
+    /// The time after the start in which the delay may drop at once. A new viewer first receives the older frames since
+    /// the last key frame.
     private static let settling = TimeSpan.seconds(1)
 
-    /// What the path needs is not known at first, and come to twice as fast.
+    /// The time after the start in which the delay grows twice as fast, because the requirement of the path is not yet
+    /// known.
     private static let learning = TimeSpan.seconds(8)
 
-    /// A delay that has been longer for this long is the path's new one.
+    /// The time after which a longer delay counts as the path's new delay and not as a stall.
     private static let persistence = TimeSpan.milliseconds(400)
 
-    /// A longer pause between frames moves what is held no further.
+    /// The longest pause between frames that counts as elapsed time.
     private static let longestStep = TimeSpan.milliseconds(200)
 
     private let nature: Nature
@@ -59,16 +61,16 @@ struct PlayoutTrack {
     private var firstInstant: Instant?
     private var lastInstant: Instant?
 
-    /// What stands between a frame's time in the track and its capture time, once that is known.
+    /// The capture time minus the track's timestamp; nil while unknown.
     private var captureOffset: TimeSpan?
 
-    /// How long frames are held from capture to presentation; nil before the first.
+    /// The time for which frames are held from capture to presentation; nil before the first.
     private(set) var applied: TimeSpan?
 
     /// Whether capture times are known, so that the track can be compared with another.
     private(set) var isAligned = false
 
-    /// What the track needs by itself, so that its frames are in time as often as they should be.
+    /// The delay at which enough frames of this track are in time; nil before the first.
     private(set) var needed: TimeSpan?
 
     init(_ nature: Nature) {
@@ -76,13 +78,13 @@ struct PlayoutTrack {
         stalls = StallMemory(longest: nature.longestStall)
     }
 
-    /// The delay of the quickest frame lately: what the path and the decoder take at least.
+    /// The smallest recent delay: the minimum of path and decoder.
     var least: TimeSpan? { window.minimum }
 
-    /// Whether a frame has come in the last second.
+    /// Returns whether a frame arrived in the last second.
     func isAlive(at now: Instant) -> Bool { lastInstant.map { now - $0 < .seconds(1) } ?? false }
 
-    /// When a frame was captured, as a span since an origin that the whole track shares.
+    /// Returns the capture time of a frame since an origin that the whole track shares.
     mutating func position(captureTime: WallTime?, timestamp: MediaTime) -> TimeSpan {
         if let captureTime {
             let position = TimeSpan.nanoseconds(captureTime.nanosecondsSinceEpoch)
@@ -95,17 +97,16 @@ struct PlayoutTrack {
         return timestamp.span + (captureOffset ?? .zero)
     }
 
-    /// From the track's own times to capture times: every delay shrinks by what the positions grow.
+    /// Converts all delays from the track's timestamps to capture times.
     private mutating func realign(by offset: TimeSpan) {
         window.subtract(offset)
         if let held = applied { applied = held - offset }
         if let need = needed { needed = need - offset }
     }
 
-    /// Takes in that a frame became ready this long after its capture. Answers how late it is after a stall, nil when
-    /// it is to be presented after `applied`, or at once when that has passed.
-    ///
-    /// - Parameter goal: what to move to, given what the track needs.
+    /// Records a frame that is ready this long after its capture. Returns its lateness if it arrived after a stall.
+    /// Returns nil if it is to be presented after `applied`, or at once if that has passed. `goal` returns the goal for
+    /// the delay that the track needs.
     mutating func ready(
         after delay: TimeSpan, at now: Instant, goal: (_ needed: TimeSpan) -> PlayoutGoal
     ) -> TimeSpan? {
@@ -117,7 +118,7 @@ struct PlayoutTrack {
         return nil
     }
 
-    /// At the beginning the newest frame says what the path needs, so that the delay of a catch-up does not stay.
+    /// Adopts a smaller delay at once during the start, so that the delay of a catch-up does not stay.
     private mutating func settle(_ delay: TimeSpan, at now: Instant) {
         let first = firstInstant ?? now
         firstInstant = first
@@ -132,19 +133,20 @@ struct PlayoutTrack {
         needed = nil
     }
 
-    /// Answers how late the frame is.
+    /// Records a delay and returns the lateness of the frame.
     private mutating func note(_ delay: TimeSpan, at now: Instant) -> TimeSpan {
         let usual = window.quantile(Self.usualPart) ?? delay
         if delay - max(usual, applied ?? delay) <= Self.longestJitter { window.add(delay, at: now) }
         let least = window.minimum ?? delay
-        // Also what is covered by now, so that it stays covered as long as it recurs.
+        // Stalls that the delay already covers are included, so that it keeps covering them while they recur.
         stalls.frame(height: delay - least, isLate: delay - usual > Self.stallBeyondNeed, at: now)
         needed = max(
             window.quantile(nature.punctuality) ?? delay, least + stalls.height(at: now) - nature.tolerance)
         return delay - (applied ?? delay)
     }
 
-    /// Whether the frame came after a stall that is not over yet. A delay that stays is the path's new one.
+    /// Returns whether the frame arrived after a stall that has not ended. A delay that persists is the path's new
+    /// delay.
     private mutating func isStalled(_ delay: TimeSpan, at now: Instant) -> Bool {
         guard let held = applied else { return false }
         let lateness = delay - held
@@ -163,7 +165,7 @@ struct PlayoutTrack {
         return false
     }
 
-    /// Moves what is held toward the goal by a part of the time that has passed, which neither eye nor ear notices (JB3).
+    /// Moves the delay towards the goal by a fraction of the elapsed time, which is neither visible nor audible.
     private mutating func move(to goal: PlayoutGoal, _ delay: TimeSpan, at now: Instant) {
         let passed = min(lastInstant.map { max(now - $0, .zero) } ?? .zero, Self.longestStep)
         guard let held = applied else {

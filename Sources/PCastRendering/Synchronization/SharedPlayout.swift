@@ -1,49 +1,49 @@
 public import PCastMedia
 
-/// One viewer's part in a group that shows the same picture at the same time: a fixed delay from capture, by the clock of the
-/// relay, which every sender report tells (RTCP3).
+/// A viewer's membership in a group that presents the same frame at the same time: at a fixed delay after capture, by
+/// the clock of the relay. Every RTCP sender report carries that clock.
 ///
-/// A viewer that cannot hold the delay, because its frames are ready later, leaves the group and shows by its own need. It
-/// comes back when it could have held it for a while.
+/// A viewer whose frames are ready too late leaves the group and uses its own delay. It rejoins after it could have
+/// kept the delay for a while.
 public struct SharedPlayout: Hashable, Sendable {
-    /// Where the viewer stands to the group.
+    /// The state of the viewer in the group.
     public enum Membership: String, Hashable, Sendable {
         /// The relay's clock is not known yet.
         case joining
         case member
-        /// It cannot hold the delay.
+        /// The viewer cannot keep the delay.
         case left
     }
 
-    /// After this long of being late it leaves.
+    /// The time of being late after which the viewer leaves.
     static let patience = TimeSpan.seconds(2)
 
-    /// After this long of being able to hold the delay it comes back.
+    /// The time of being able to keep the delay after which the viewer rejoins.
     static let probation = TimeSpan.seconds(10)
 
-    /// By so much it has to be earlier than it must, to come back.
+    /// The margin by which frames must be earlier to rejoin.
     static let margin = TimeSpan.milliseconds(20)
 
-    /// From capture to presentation.
+    /// The time from capture to presentation.
     public let target: TimeSpan
 
-    /// The machine's monotonic clock less the relay's wall clock at one moment, both counted from their origins; nil while
-    /// it is not known.
+    /// The local monotonic clock minus the relay's wall clock, each counted from its origin; nil while unknown.
     public var clockOffset: TimeSpan?
 
+    /// The state of the viewer in the group.
     public private(set) var membership = Membership.joining
 
-    /// Since when what is needed says otherwise than the membership.
+    /// The time since which the required delay contradicts the state.
     private var doubtedSince: Instant?
 
+    /// Creates a membership that is joining.
     public init(target: TimeSpan, clockOffset: TimeSpan? = nil) {
         self.target = target
         self.clockOffset = clockOffset
     }
 
-    /// The delay to hold, from the relay's time of capture to our instant; nil while the viewer is not in the group.
-    ///
-    /// - Parameter needed: by the track that needs more.
+    /// Returns the delay from the relay's capture time to the local time; nil while the viewer is not a member.
+    /// `needed` is the larger delay of both tracks.
     mutating func hold(needed: TimeSpan, at now: Instant) -> TimeSpan? {
         guard let clockOffset else { return nil }
         let held = target + clockOffset
@@ -56,7 +56,7 @@ public struct SharedPlayout: Hashable, Sendable {
         return membership == .member ? held : nil
     }
 
-    /// Whether the doubt has lasted long enough.
+    /// Returns whether a condition has lasted for the given time.
     private mutating func isDoubted(_ isDoubted: Bool, for span: TimeSpan, at now: Instant) -> Bool {
         guard isDoubted else {
             doubtedSince = nil

@@ -1,38 +1,37 @@
 import PCastMedia
 
-/// Lays frames of sound one behind the other, each as near to the instant at which it is due as can be without a break.
+/// Places pieces of audio one after the other, each as close to its presentation time as possible without a break.
 ///
-/// Where the delay that sound is held for changes, a period of it is left out or repeated now and then; what is a few
-/// milliseconds off, as between two clocks, is left to the loudspeaker's resampling (`DueSound`). Only what is not there when
-/// the sound before it ends makes a gap.
+/// If the delay changes, a period of the audio is occasionally removed or repeated. Deviations of a few milliseconds,
+/// such as those between two clocks, are left to the resampling of the audio output (`DueSound`). There is a gap only
+/// if audio is missing when the previous piece ends.
 struct SoundLine {
-    /// A frame and the instant from which it is heard.
+    /// A piece of audio and the time at which it is played.
     struct Placed {
         var sound: AudioFrame
         var start: Instant
-        /// How long nothing was heard before it that should have been.
+        /// The silence before it that should have been audio.
         var gap: TimeSpan
     }
 
-    /// So far off nothing is stretched.
+    /// The largest deviation that is not corrected by stretching.
     private static let tolerance = TimeSpan.milliseconds(5)
 
-    /// So far off it is stretched wherever it fits best.
+    /// The deviation above which the audio is stretched even if no period matches well.
     private static let urgency = TimeSpan.milliseconds(30)
 
-    /// Beyond this there is a break, rather than many seconds of stretching.
+    /// The deviation above which there is a break instead of many seconds of stretching.
     private static let longestStretching = TimeSpan.milliseconds(500)
 
-    /// Of a frame's length, by which the line moves to its instants: what a loudspeaker follows by resampling.
+    /// The largest correction as a fraction of the audio's length (1/250), which the audio output can follow by
+    /// resampling.
     private static let pace: Int64 = 250
 
-    /// When what was laid is over, and which time of the track comes next.
+    /// The end of the audio that was placed, and the expected timestamp of the next piece.
     private var end: Instant?
     private var next: TimeSpan?
 
-    /// - Parameters:
-    ///   - due: when it is to be heard.
-    ///   - ready: when it can be heard at the earliest.
+    /// Places audio whose presentation time is `due`, and which can be played from `ready` on at the earliest.
     mutating func lay(_ sound: AudioFrame, due: Instant, ready: Instant) -> Placed {
         let follows = next.map { (sound.timestamp.span - $0).magnitude < Self.tolerance } ?? false
         next = sound.timestamp.span + sound.length

@@ -1,20 +1,19 @@
 import PCastMedia
 
-/// Makes a frame of sound a little shorter or longer without changing its pitch: one period of what sounds is left out or
-/// played twice, faded over where it fits best (waveform similarity overlap-add, Verhelst and Roelands, ICASSP 1993).
+/// Makes audio slightly shorter or longer without changing its pitch. One period is removed or repeated with a
+/// crossfade where it matches best (waveform similarity overlap-add; Verhelst and Roelands, ICASSP 1993).
 enum SoundStretch {
-    /// Periods that are looked for, at 48 kHz: 400 to 100 Hz; of lower voices it is a part that looks like the next.
+    /// The periods to search, in samples at 48 kHz: 400 to 100 Hz. For lower voices, a similar part is found.
     private static let periods = 120...480
 
-    /// Below this likeness nothing is cut, unless it has to be.
+    /// The smallest similarity at which audio is changed unless it is urgent.
     private static let likeness: Float = 0.6
 
-    /// A mean square below this is as good as silence and may be cut anywhere.
+    /// The mean square below which audio counts as silence and may be changed anywhere.
     private static let silence: Float = 40 * 40
 
-    /// Without one period, of at most `most`; nil where none would be missed.
-    ///
-    /// - Parameter isUrgent: it is cut where it fits best, however badly that is.
+    /// Returns the audio without one period of at most `most`; nil if that would be audible. If it is urgent, the best
+    /// match is used anyway.
     static func shorten(_ sound: AudioFrame, by most: TimeSpan, isUrgent: Bool = false) -> AudioFrame? {
         guard let period = period(of: sound, most: most, isUrgent: isUrgent) else { return nil }
         let channels = sound.channels
@@ -28,9 +27,8 @@ enum SoundStretch {
         return sound.with(samples)
     }
 
-    /// With one period twice, of at most `most`; nil where that would be heard.
-    ///
-    /// - Parameter isUrgent: it is repeated where it fits best, however badly that is.
+    /// Returns the audio with one period of at most `most` repeated; nil if that would be audible. If it is urgent, the
+    /// best match is used anyway.
     static func lengthen(_ sound: AudioFrame, by most: TimeSpan, isUrgent: Bool = false) -> AudioFrame? {
         guard let period = period(of: sound, most: most, isUrgent: isUrgent) else { return nil }
         let channels = sound.channels
@@ -50,7 +48,7 @@ enum SoundStretch {
         return Int16((Float(from) * (1 - part) + Float(to) * part).rounded())
     }
 
-    /// Samples after which the frame is most like itself.
+    /// Returns the number of samples after which the audio is most similar to itself.
     private static func period(of sound: AudioFrame, most: TimeSpan, isUrgent: Bool) -> Int? {
         let longest = min(periods.upperBound, sound.sampleCount / 2, Int(ClockRate.opus.ticks(in: most)))
         guard longest >= periods.lowerBound else { return nil }
@@ -86,7 +84,7 @@ enum SoundStretch {
 }
 
 extension AudioFrame {
-    /// The same moment of the same sound, with these samples.
+    /// Returns the audio with other samples and the same times.
     fileprivate func with(_ samples: [Int16]) -> AudioFrame {
         var frame = self
         frame.samples = samples

@@ -1,45 +1,48 @@
 internal import Glibc
 public import PCastMedia
 
-/// Plays sound slower or faster with its pitch kept: pieces of it are laid over each other, each taken from where it best
-/// continues the one before (waveform similarity overlap-add, Verhelst and Roelands, ICASSP 1993).
+/// Changes the speed of audio and keeps its pitch. Overlapping pieces are each taken from where they best continue the
+/// previous one (waveform similarity overlap-add; Verhelst and Roelands, ICASSP 1993).
 ///
-/// A piece is 30 ms, and the half of it that overlaps with the one before is faded over. It is looked for 12 ms to either side
-/// of its place, which is a whole period of all that is above 42 Hz: first on sound of a quarter of the rate, then to the
-/// sample.
+/// A piece is 30 ms long, and half of it crossfades with the previous one. The search covers 12 ms to either side of
+/// its nominal position, a whole period of everything above 42 Hz. It first uses audio at a quarter of the rate, then
+/// single samples.
 public struct SoundTempo: Sendable {
-    /// Samples that are made at once, 15 ms: half of a piece.
+    /// The number of samples that are produced at once: 15 ms, half a piece.
     public static let hop = 720
 
     private static let reach = 576
     private static let coarseness = 4
-    /// What differs by less than this mean square is as good as alike, so that silence is continued by silence.
+    /// The mean square difference that counts as equal, so that silence continues with silence.
     private static let silence: Float = 40 * 40
-    /// What is lost of likeness at the far ends of the search, so that of pieces alike the one nearest to its place is taken.
+    /// The similarity penalty at the ends of the search range, which prefers the nearest of several equal matches.
     private static let distancePenalty: Float = 0.02
     private static let fade: [Float] = (0..<hop).map { Float(0.5 - 0.5 * cos(.pi * (Double($0) + 0.5) / Double(hop))) }
 
+    /// The number of channels of the output.
     public let channels: Int
-    /// How much faster; may be changed at any time, and holds from the next piece on.
+    /// The speed factor. A change applies from the next piece on.
     public var rate: Double
 
-    // The sound that came, from `start` on, a multiple of the coarseness: channels interleaved, all of them in one, and that at
-    // a quarter of the rate.
+    // The input from `start` on, which is a multiple of the coarseness: interleaved, mixed to mono, and at a quarter of
+    // the rate.
     private var start = 0
     private var samples: [Float] = []
     private var mono: [Float] = []
     private var coarse: [Float] = []
 
-    /// Where in it the next piece would be if there were nothing to be continued.
+    /// The nominal position of the next piece in the input.
     private var place = 0.0
-    /// What continues the last piece; nil before the first.
+    /// The position that continues the last piece; nil before the first.
     private var continuation: Int?
-    /// Where the sound ends, once it does.
+    /// The end of the input; nil while it is unknown.
     private var last: Int?
 
+    /// Creates a converter.
+    ///
     /// - Parameters:
-    ///   - channels: of what is made; 1 or 2.
-    ///   - rate: positive.
+    ///   - channels: The number of output channels, 1 or 2.
+    ///   - rate: The speed factor, greater than 0.
     public init(channels: Int, rate: Double) {
         precondition((channels == 1 || channels == 2) && rate > 0)
         (self.channels, self.rate) = (channels, rate)
@@ -47,7 +50,7 @@ public struct SoundTempo: Sendable {
 
     private var end: Int { start + mono.count }
 
-    /// Takes in what follows the sound that came before.
+    /// Adds audio that follows the previous one.
     public mutating func append(_ sound: AudioFrame) {
         guard last == nil else { return }
         for index in 0..<sound.sampleCount {
@@ -62,7 +65,7 @@ public struct SoundTempo: Sendable {
         refine()
     }
 
-    /// No more comes: what is there can be read to its end.
+    /// Marks the end of the input, so that it can be read completely.
     public mutating func finish() {
         guard last == nil else { return }
         last = end
@@ -72,16 +75,15 @@ public struct SoundTempo: Sendable {
         refine()
     }
 
-    /// The next 15 ms, or what is left at the end; nil when that needs more sound.
-    ///
-    /// - Returns: the sound, and how far from the first sample that came it would stand in that.
+    /// Returns the next 15 ms or the rest at the end, and its position relative to the first input sample. Returns nil
+    /// if more input is needed.
     public mutating func read() -> (sound: AudioFrame, offset: TimeSpan)? {
         var count = Self.hop
         if let last {
             guard place < Double(last) else { return nil }
             count = min(count, Int(((Double(last) - place) / rate).rounded(.up)))
         }
-        // What is heard of a piece, its first half fading in and its second fading out, is as much behind its place as this.
+        // A piece fades in and out symmetrically, so its audible part lags its position by this amount.
         let wanted = Int((place + Double(Self.hop) * (rate - 1)).rounded())
         let needed = max(wanted + Self.reach, continuation ?? 0) + Self.hop
         guard last != nil || needed <= end else { return nil }
@@ -114,10 +116,10 @@ public struct SoundTempo: Sendable {
         return made
     }
 
-    /// Silence behind the end.
+    /// Returns a sample, or silence after the end.
     private func sample(_ index: Int) -> Float { index < samples.count ? samples[index] : 0 }
 
-    /// Where the piece begins that best continues what stands at `old`, no further than the reach from its place.
+    /// Returns the start of the piece that best continues the audio at `old`, within the search range around `wanted`.
     private func piece(continuing old: Int, near wanted: Int) -> Int {
         let latest = end - Self.hop
         let earliest = max(start, wanted - Self.reach)
@@ -148,7 +150,7 @@ public struct SoundTempo: Sendable {
         return old + best.lag
     }
 
-    /// How alike two stretches of a line are: 1 for the same, 0 where they have nothing to do with each other.
+    /// Returns the similarity of two stretches of audio: 1 if equal, 0 if unrelated.
     private func likeness(_ line: [Float], _ first: Int, _ second: Int, _ count: Int) -> Float {
         line.withUnsafeBufferPointer { line in
             var (product, energy) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
@@ -164,9 +166,9 @@ public struct SoundTempo: Sendable {
         }
     }
 
-    // MARK: The line
+    // MARK: Input
 
-    /// Makes the coarse line of what came.
+    /// Computes the input at a quarter of the rate.
     private mutating func refine() {
         let step = Self.coarseness
         while (coarse.count + 1) * step <= mono.count {
@@ -175,12 +177,12 @@ public struct SoundTempo: Sendable {
         }
     }
 
-    /// Forgets what no later piece is taken from.
+    /// Discards input that no later piece uses.
     private mutating func forget() {
         let next = Int((place + Double(Self.hop) * (rate - 1)).rounded()) - 2 * Self.reach - Self.hop
         let needed = min(continuation ?? 0, next)
         let gone = (min(needed, end) - start) / Self.coarseness * Self.coarseness
-        // Now and then, for all the rest is moved.
+        // Discards in large blocks, because the rest must be moved.
         guard gone >= 16 * Self.hop else { return }
         samples.removeFirst(gone * channels)
         mono.removeFirst(gone)

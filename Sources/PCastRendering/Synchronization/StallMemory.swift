@@ -1,30 +1,27 @@
 import PCastMedia
 
-/// What holds up a path again and again, as Wi-Fi that looks for other stations, or what is lost twice: by how much frames
-/// are late after it (NetEq calls these delay peaks).
+/// The recurring stalls of a path, e.g., from Wi-Fi scans or repeated loss, and the lateness that they cause (NetEq
+/// calls them delay peaks).
 ///
-/// Once says nothing. From the second time on within the memory the delay is to cover the largest, so that it grows once and
-/// the next is not seen; it may sink when none has come for that long.
+/// A single stall has no effect. After the second one, the delay must cover the largest, so that it grows once and
+/// later stalls are invisible. It may shrink when none has occurred for the length of the memory.
 struct StallMemory {
-    /// Longer ones are not covered: so much delay is worse than a gap now and then.
+    /// The longest stall that is covered. A larger delay would be worse than an occasional gap.
     let longest: TimeSpan
 
-    /// How long a stall is remembered.
+    /// The time for which a stall is remembered.
     static let memory = TimeSpan.seconds(30)
 
     private static let capacity = 16
 
     private var stalls: [(instant: Instant, height: TimeSpan)] = []
-    /// The stall that is under way, or was while the frames that it held up are coming.
+    /// The current stall, which lasts until its delayed frames have arrived; nil for none.
     private var current: TimeSpan?
 
     init(longest: TimeSpan) { self.longest = longest }
 
-    /// Takes in a frame.
-    ///
-    /// - Parameters:
-    ///   - height: how much later it is than the quickest.
-    ///   - isLate: by more than repair and jitter explain.
+    /// Records a frame. `height` is its delay beyond that of the fastest frame. `isLate` tells whether retransmission
+    /// and jitter do not explain it.
     mutating func frame(height: TimeSpan, isLate: Bool, at now: Instant) {
         if isLate {
             current = max(current ?? height, height)
@@ -36,7 +33,7 @@ struct StallMemory {
         }
     }
 
-    /// By how much the delay is to exceed that of the quickest frame; zero when nothing recurs.
+    /// Returns the delay to add to that of the fastest frame; zero if no stall recurs.
     mutating func height(at now: Instant) -> TimeSpan {
         stalls.removeAll { now - $0.instant > Self.memory }
         guard stalls.count > 1 else { return .zero }

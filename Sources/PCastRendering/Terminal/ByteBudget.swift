@@ -1,7 +1,6 @@
 import PCastMedia
 
-/// When a terminal may be written to again, so that it gets no more bytes a second than it is allowed: whoever has
-/// written much waits long. It is told the time.
+/// Limits the bytes per second that are written to a terminal. It reads no clock; the caller passes the time.
 struct ByteBudget {
     let bytesPerSecond: Int
     private var next: Instant?

@@ -1,25 +1,26 @@
 import PCastCodecs
 import PCastMedia
 
-/// Draws pictures in cells that are halved: the block "▀" in the colour of the upper half, on the lower half's as its
-/// ground, both in 24 bits (ISO 8613-6, SGR 38;2 and 48;2).
+/// Draws frames with two pixels per cell: the block "▀" in the color of the upper half on a background of the lower
+/// half's color, in 24 bits (ISO 8613-6, SGR 38;2 and 48;2).
 struct HalfBlockCanvas: TerminalCanvas {
-    /// The colours of a cell, 0xRRGGBB.
+    /// The colors of a cell, as 0xRRGGBB.
     private struct Cell: Equatable {
         var upper: UInt32
         var lower: UInt32
     }
 
-    /// A colour that differs by no more in red, green or blue is left as it is: what coding makes of a picture at rest.
+    /// The largest difference per component at which a cell is not redrawn. Encoding causes such differences in still
+    /// images.
     private static let tolerance: Int32 = 2
 
     private static let block: [UInt8] = [0xE2, 0x96, 0x80]
 
     private let painter = PicturePainter()
     private var grid: TerminalGrid
-    /// What the terminal shows; nil where nobody knows.
+    /// The cells that the terminal shows; nil where that is unknown.
     private var shown: [Cell?]
-    /// Two by two for each half of a cell, so that each half has its own colours though 4:2:0 has fewer.
+    /// The pixels, 2×2 per half cell, so that each half has its own color despite the chroma subsampling of 4:2:0.
     private var pixels: [UInt8]
 
     init(_ grid: TerminalGrid) {
@@ -58,7 +59,7 @@ struct HalfBlockCanvas: TerminalCanvas {
         return output
     }
 
-    /// Scales the picture to two by four pixels a cell.
+    /// Scales the frame to 2×4 pixels per cell.
     private mutating func paint(_ frame: VideoFrame, _ arrangement: PictureArrangement) {
         let canvas = Dimensions(width: grid.columns * 2, height: grid.rows * 4)
         let cell = grid.cellOrUsual
@@ -73,7 +74,7 @@ struct HalfBlockCanvas: TerminalCanvas {
         }
     }
 
-    /// The mean of four pixels, 0xRRGGBB.
+    /// Returns the mean of four pixels as 0xRRGGBB.
     private func pixel(_ x: Int, _ y: Int) -> UInt32 {
         let row = grid.columns * 2 * 4
         let index = y * 2 * row + x * 2 * 4
@@ -107,7 +108,7 @@ struct HalfBlockCanvas: TerminalCanvas {
     }
 }
 
-/// Where the terminal's cursor is and which colours it has, so that neither is said again.
+/// The cursor position and the colors of the terminal, so that they are not sent again.
 private struct Pen {
     private var place: (column: Int, row: Int)?
     private var ink: UInt32?

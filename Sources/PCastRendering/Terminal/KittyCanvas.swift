@@ -1,30 +1,30 @@
 import PCastCodecs
 import PCastMedia
 
-/// Draws pictures by kitty's graphics protocol: tiles of some cells each, of which those that changed are sent anew. A
-/// tile's image keeps its number, and a new one takes the place of the old.
+/// Draws frames with kitty's graphics protocol: tiles of several cells, of which only changed ones are sent. An image
+/// with the ID of a tile replaces the tile's previous image.
 struct KittyCanvas: TerminalCanvas {
-    /// A tile's cells.
+    /// The size of a tile in cells.
     private static let tileColumns = 20
     private static let tileRows = 6
 
-    /// The base of our images' numbers, so that those of others stay.
+    /// The first image ID, chosen so that images of other programs remain.
     private static let firstImage = 0x5043_0000
 
-    /// The characters of one piece of an image, at most (the protocol's).
+    /// The most characters in one chunk of an image (limit of the protocol).
     private static let pieceLength = 4_096
 
     private let painter = PicturePainter()
     private let mostPixels: Int
     private var grid: TerminalGrid
-    /// The pixels that a cell is drawn with.
+    /// The number of pixels that are sent per cell.
     private var cell: Dimensions
     private var pixels: [UInt8]
-    /// What the terminal shows.
+    /// The pixels that the terminal shows.
     private var shown: [UInt8]
     private var isShown = false
 
-    /// - Parameter mostPixels: of a whole picture; the terminal makes of fewer what it shows.
+    /// Creates a canvas that sends at most `mostPixels` per frame. The terminal scales them up.
     init(_ grid: TerminalGrid, mostPixels: Int) {
         self.grid = grid
         self.mostPixels = mostPixels
@@ -37,7 +37,7 @@ struct KittyCanvas: TerminalCanvas {
         shown = pixels
     }
 
-    /// What removes all images. A terminal that does not know it passes it over.
+    /// The sequence that deletes all images. Terminals without the protocol ignore it.
     static let removal = Array("\u{1B}_Ga=d,d=A,q=2\u{1B}\\".utf8)
 
     mutating func reset(_ grid: TerminalGrid) -> [UInt8] {
@@ -71,7 +71,7 @@ struct KittyCanvas: TerminalCanvas {
     private mutating func paint(_ frame: VideoFrame, _ arrangement: PictureArrangement) {
         let canvas = Dimensions(width: grid.columns * cell.width, height: grid.rows * cell.height)
         let whole = grid.cellOrUsual
-        // Pixels that are fewer than the cell's may be of another shape.
+        // With fewer pixels than the cell has, their aspect ratio may differ.
         let aspect = Double(whole.width * cell.height) / Double(whole.height * cell.width)
         let place = arrangement.place(frame.dimensions, on: canvas, pixelAspect: aspect)
         let stride = rowLength
@@ -109,7 +109,7 @@ struct KittyCanvas: TerminalCanvas {
         while start < text.count {
             let end = min(start + Self.pieceLength, text.count)
             let more = end < text.count ? 1 : 0
-            // q=2: no answers; C=1: the cursor stays.
+            // q=2: no responses; C=1: the cursor does not move.
             let head =
                 start == 0
                 ? "a=T,f=24,s=\(width),v=\(height),i=\(number),p=1,c=\(tile.width),r=\(tile.height),C=1,q=2,m=\(more)"

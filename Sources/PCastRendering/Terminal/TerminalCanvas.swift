@@ -1,11 +1,11 @@
 import PCastMedia
 
-/// Turns pictures into what a terminal is written, and remembers what it shows, so that only what has changed is written.
-/// Pure: bytes out, nothing else.
+/// Converts frames to the bytes to write to a terminal. It remembers what the terminal shows, so that only changes are
+/// written. It does no I/O.
 protocol TerminalCanvas {
-    /// What shows a picture. What was answered before is taken as written.
+    /// Returns the bytes that show a frame. It assumes that all previous bytes were written.
     mutating func draw(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> [UInt8]
 
-    /// What clears the screen; everything is drawn anew after it.
+    /// Returns the bytes that clear the screen. Everything is redrawn afterwards.
     mutating func reset(_ grid: TerminalGrid) -> [UInt8]
 }

@@ -2,16 +2,16 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// A terminal as it is opened: raw, read and written without waiting, and put back as it was.
+/// A terminal in raw mode with non-blocking I/O, whose settings are restored.
 ///
-/// Unchecked: written before anyone else has it, and closed by who made it.
+/// It is `@unchecked Sendable` because it is initialized before it is shared, and closed by its creator.
 final class TerminalDevice: @unchecked Sendable {
     private let descriptor: Int32
     private var before = termios()
     private var raw = termios()
 
-    /// - Parameter path: of a terminal; `/dev/tty` is the process's own. Opened anew, so that nobody else's way to it
-    ///   stops waiting.
+    /// Opens a terminal, e.g., `/dev/tty` for that of the process. It opens its own description, so that other
+    /// descriptors of the terminal remain blocking. Throws `IOError`.
     init(path: String) throws(IOError) {
         descriptor = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(call: "opening the terminal \(path)", errno: errno) }
@@ -21,26 +21,26 @@ final class TerminalDevice: @unchecked Sendable {
             throw .system(call: "reading the settings of \(path)", errno: number)
         }
         raw = before
-        // Keys one by one and unseen; Ctrl-C and Ctrl-Z are signals as ever.
+        // Disables line buffering and echo. Ctrl-C and Ctrl-Z still send signals.
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
         raw.c_iflag &= ~tcflag_t(IXON)
     }
 
     func close() { _ = Glibc.close(descriptor) }
 
-    /// Takes the terminal over; whatever ends the process puts it back.
+    /// Switches to raw mode. If the process ends, the settings are restored.
     func enter(_ greeting: [UInt8], farewell: [UInt8]) {
         TerminalRestoration.install(descriptor, before: before, raw: raw, greeting: greeting, farewell: farewell)
         tcsetattr(descriptor, TCSANOW, &raw)
     }
 
-    /// Puts its settings back.
+    /// Restores the settings.
     func leave() {
         tcsetattr(descriptor, TCSANOW, &before)
         TerminalRestoration.remove()
     }
 
-    /// In cells; nil when it has gone.
+    /// The size in cells; nil if the terminal is gone.
     var grid: TerminalGrid? {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
@@ -49,7 +49,7 @@ final class TerminalDevice: @unchecked Sendable {
         return TerminalGrid(columns: size.ws_col == 0 ? 80 : columns, rows: size.ws_row == 0 ? 24 : rows, cell: cell)
     }
 
-    /// What came within the time; empty when nothing did, nil when the terminal has gone.
+    /// Returns the input within a timeout; empty if there is none, nil if the terminal is gone.
     func read(within span: TimeSpan) -> [UInt8]? {
         switch DescriptorReadiness.wait(for: descriptor, within: span) {
         case .gone: return nil
@@ -62,7 +62,8 @@ final class TerminalDevice: @unchecked Sendable {
         return count == 0 ? nil : Array(bytes.prefix(count))
     }
 
-    /// Writes all of it, as the terminal takes it. Answers false when it has gone, or `goesOn` says so while it waits.
+    /// Writes all bytes and waits as necessary. Returns false if the terminal is gone, or `goesOn` returns false during
+    /// a wait.
     func write(_ bytes: [UInt8], while goesOn: () -> Bool) -> Bool {
         var start = 0
         while start < bytes.count {

@@ -1,22 +1,26 @@
 public import PCastMedia
 
-/// The size of a terminal: in cells, and how large a cell is.
+/// The size of a terminal in cells, and the size of a cell.
 public struct TerminalGrid: Hashable, Sendable {
-    /// Terminals are never larger here, whatever they say.
+    /// The largest number of columns or rows.
     private static let mostCells = 1_000
 
+    /// The number of columns, 1 to 1,000.
     public var columns: Int
+    /// The number of rows, 1 to 1,000.
     public var rows: Int
 
-    /// In pixels, as the terminal says; nil where it does not. Most are about twice as high as wide.
+    /// The size of a cell in pixels; nil if the terminal does not report it. Cells are usually about twice as high as
+    /// wide.
     public var cell: Dimensions?
 
+    /// Creates a grid. The numbers are clamped to 1...1,000, and an empty cell size counts as nil.
     public init(columns: Int, rows: Int, cell: Dimensions? = nil) {
         self.columns = min(max(1, columns), Self.mostCells)
         self.rows = min(max(1, rows), Self.mostCells)
         if let cell, cell.width > 0, cell.height > 0 { self.cell = cell }
     }
 
-    /// A cell's, or a usual one's.
+    /// The size of a cell, or a common size if it is unknown.
     var cellOrUsual: Dimensions { cell ?? Dimensions(width: 8, height: 16) }
 }

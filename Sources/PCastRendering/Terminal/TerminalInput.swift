@@ -1,25 +1,26 @@
 import PCastMedia
 
-/// Reads what a terminal sends: keys, and answers to what it was asked. Pure; what is half there waits for the rest.
+/// Parses the input from a terminal: keys, and responses to queries. Incomplete sequences wait for the rest. It does no
+/// I/O.
 struct TerminalInput {
     enum Item: Equatable {
         case key(SurfaceKey)
         /// The left button of the mouse was pressed.
         case click
-        /// It can show kitty's graphics, or cannot.
+        /// Whether the terminal supports kitty's graphics protocol.
         case graphics(Bool)
-        /// A cell's size in pixels.
+        /// The size of a cell in pixels.
         case cell(Dimensions)
-        /// What it is (DA1), which it says after it has answered everything else.
+        /// The primary device attributes (DA1), which the terminal sends after all other responses.
         case attributes
     }
 
-    /// A sequence that is longer is none.
+    /// The longest sequence. A longer one is discarded.
     private static let longestSequence = 512
 
     private var bytes: [UInt8] = []
 
-    /// Takes what has come. Escape alone is a key when nothing has come after it.
+    /// Parses input. An escape character without further input is the Escape key.
     mutating func take(_ more: some Collection<UInt8>) -> [Item] {
         bytes += more
         var items: [Item] = []
@@ -40,7 +41,7 @@ struct TerminalInput {
         return items
     }
 
-    /// The bytes of the escape sequence that begins here; nil when its end is not there.
+    /// Returns the length of the first escape sequence; nil if it is incomplete.
     private func sequenceLength() -> Int? {
         guard bytes.count > 1 else { return 1 }
         switch bytes[1] {
@@ -49,7 +50,7 @@ struct TerminalInput {
             return bytes.count > 5 ? 6 : nil
         case 0x5B:  // CSI: up to its final byte
             return bytes.dropFirst(2).firstIndex { (0x40...0x7E).contains($0) }.map { $0 + 1 }
-        case 0x4F: return bytes.count > 2 ? 3 : nil  // SS3: keys of the application mode
+        case 0x4F: return bytes.count > 2 ? 3 : nil  // SS3: keys in application mode
         case 0x5F, 0x50, 0x5D:  // APC, DCS, OSC: up to ST
             for index in bytes.indices.dropFirst(3) where bytes[index] == 0x5C && bytes[index - 1] == 0x1B {
                 return index + 1

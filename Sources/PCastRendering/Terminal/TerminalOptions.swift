@@ -1,27 +1,30 @@
 public import PCastMedia
 
-/// How a terminal is drawn on.
+/// The options of a terminal surface.
 public struct TerminalOptions: Sendable {
-    /// How pictures are made of what a terminal can.
+    /// The method of drawing.
     public enum Drawing: String, CaseIterable, Sendable {
-        /// Kitty's graphics where the terminal says that it has them, else half blocks.
+        /// Kitty's graphics protocol if the terminal supports it, otherwise half blocks.
         case automatic
         case halfBlocks
         case kitty
     }
 
-    /// The terminal; the process's own unless said otherwise.
+    /// The path of the terminal. The default is that of the process.
     public var path: String
 
+    /// The method of drawing.
     public var drawing: Drawing
+    /// The arrangement of frames.
     public var arrangement: PictureArrangement
 
-    /// What it is written at most, a second. Pictures for which there is no room are left out.
+    /// The most bytes per second to write. Frames beyond that are dropped.
     public var bytesPerSecond: Int
 
-    /// How long its answer to what it can is waited for.
+    /// The timeout of the query for the terminal's capabilities.
     public var patience: TimeSpan
 
+    /// Creates options.
     public init(
         path: String = "/dev/tty", drawing: Drawing = .automatic,
         arrangement: PictureArrangement = PictureArrangement(),

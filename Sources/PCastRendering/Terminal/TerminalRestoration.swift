@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Puts a terminal back when a signal ends the process, and while one stops it. One terminal at a time; its own handlers
-/// are there only for signals of which the program does nothing itself.
+/// Restores a terminal when a signal ends or stops the process. It supports one terminal at a time. It handles only
+/// signals for which the program has no handler of its own.
 enum TerminalRestoration {
     private struct Place {
         var descriptor: Int32
@@ -14,13 +14,14 @@ enum TerminalRestoration {
 
     private static let ending = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
-    /// Where the terminal is; 0 for nowhere. Never freed while a handler might read it, and so kept for the next.
+    /// The address of the terminal's state; 0 for none. The memory is never freed, because a signal handler may read
+    /// it.
     private static let place = Atomic<UInt>(0)
 
-    /// It was stopped and goes on, so that its screen is empty.
+    /// Whether the process was stopped and continued, so that the screen must be redrawn.
     private static let wasStopped = Atomic(false)
 
-    /// Whose handlers are ours.
+    /// The signals that are handled here.
     private static let installed = Mutex<[Int32]>([])
 
     static func install(
@@ -30,7 +31,7 @@ enum TerminalRestoration {
         pointer.initialize(
             to: Place(
                 descriptor: descriptor, before: before, raw: raw, greeting: copy(greeting), farewell: copy(farewell)))
-        // What a handler reads is made before there is one.
+        // The data must be complete before the handlers are installed.
         wasStopped.store(false, ordering: .relaxed)
         place.store(UInt(bitPattern: pointer), ordering: .releasing)
         installed.withLock { installed in
@@ -41,7 +42,7 @@ enum TerminalRestoration {
     }
 
     static func remove() {
-        // The memory is left: a handler may be reading it. A terminal is entered a few times in a process's life.
+        // The memory is not freed, because a handler may be reading it. A process enters a terminal only a few times.
         place.store(0, ordering: .releasing)
         installed.withLock { installed in
             for number in installed { signal(number, SIG_DFL) }
@@ -49,7 +50,7 @@ enum TerminalRestoration {
         }
     }
 
-    /// Whether the screen is to be drawn anew since this was asked.
+    /// Returns whether the screen must be redrawn, and clears that.
     static func takeStopped() -> Bool { wasStopped.exchange(false, ordering: .acquiringAndReleasing) }
 
     private static func copy(_ bytes: [UInt8]) -> UnsafeMutableBufferPointer<UInt8> {
@@ -58,7 +59,7 @@ enum TerminalRestoration {
         return memory
     }
 
-    /// Handles a signal of which nothing but the usual would be done. Answers whether it does.
+    /// Installs a handler if the signal has its default action. Returns whether it was installed.
     private static func take(_ number: Int32, _ handler: @convention(c) (Int32) -> Void) -> Bool {
         var (new, old) = (sigaction(), sigaction())
         guard sigaction(number, nil, &old) == 0, unsafeBitCast(old.__sigaction_handler.sa_handler, to: Int.self) == 0
@@ -68,7 +69,7 @@ enum TerminalRestoration {
         return sigaction(number, &new, nil) == 0
     }
 
-    // MARK: In a handler: nothing but calls that POSIX calls async-signal-safe
+    // MARK: Signal handlers. They call only async-signal-safe functions (POSIX).
 
     private static func end(_ number: Int32) {
         if let place = UnsafeMutablePointer<Place>(bitPattern: place.load(ordering: .acquiring)) { putBack(place) }

@@ -2,16 +2,16 @@ public import PCastIO
 public import PCastMedia
 import Synchronization
 
-/// A terminal on which a renderer's pictures are shown, by kitty's graphics protocol or in half blocks of 24-bit colour.
+/// A surface in a terminal, drawn with kitty's graphics protocol or with half blocks in 24-bit color.
 ///
-/// Only what has changed is written, and no more a second than is allowed; while a slow terminal has not taken a picture,
-/// newer ones take each other's place and nothing else waits. It is put back as it was by `close`, which whoever makes one
-/// must call, and when a signal ends the process.
+/// Only changes are written, within the limit of bytes per second. While a slow terminal is busy, newer frames replace
+/// older ones and nothing else waits. `close` restores the terminal and must be called; a signal that ends the process
+/// restores it, too.
 public final class TerminalSurface: RenderSurface {
     private struct State {
         var arrangement: PictureArrangement
         var statistics = SurfaceStatistics()
-        /// The last picture lies otherwise now.
+        /// Whether the last frame must be redrawn because the arrangement changed.
         var isStale = false
         var grid: TerminalGrid
         var cell: Dimensions?
@@ -23,15 +23,15 @@ public final class TerminalSurface: RenderSurface {
         let given: Instant
     }
 
-    /// What a terminal's size and keys are looked at in.
+    /// The interval at which size and keys are polled.
     private static let interval = TimeSpan.milliseconds(100)
 
     private static let farewell = TerminalSequence.breakOff + KittyCanvas.removal + TerminalSequence.leave
 
-    /// How long a terminal that is slow is waited for before it is left.
+    /// The time to wait for a slow terminal before it is left.
     private static let parting = TimeSpan.milliseconds(500)
 
-    /// Kitty's pictures are sent with so many pixels, of three bytes, that ten fit into a second.
+    /// The target frame rate with kitty's protocol, which limits the pixels per frame.
     private static let kittyPicturesPerSecond = 10
 
     private let device: TerminalDevice
@@ -42,9 +42,8 @@ public final class TerminalSurface: RenderSurface {
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// Takes the terminal over.
-    ///
-    /// - Throws: when there is no terminal, or no thread can be had.
+    /// Switches the terminal to raw mode and starts to draw. Throws `IOError` if there is no terminal or no thread can
+    /// be created.
     public init(_ options: TerminalOptions = TerminalOptions()) throws(IOError) {
         self.options = options
         device = try TerminalDevice(path: options.path)
@@ -64,7 +63,7 @@ public final class TerminalSurface: RenderSurface {
         }
     }
 
-    /// Puts the terminal back as it was. Harmless when called again.
+    /// Restores the terminal. It may be called repeatedly.
     public func close() {
         let thread = thread.withLock { thread in
             defer { thread = nil }
@@ -80,12 +79,14 @@ public final class TerminalSurface: RenderSurface {
         surfaceEvents.finish()
     }
 
+    /// Shows a frame. It replaces a frame that was not drawn yet.
     public func show(_ frame: VideoFrame) {
         if queue.push(Entry(frame: frame, given: MonotonicClock.now())) != nil {
             state.withLock { $0.statistics.picturesLeftOut += 1 }
         }
     }
 
+    /// The arrangement of frames. A change applies to the current frame at once.
     public var arrangement: PictureArrangement {
         get { state.withLock { $0.arrangement } }
         set {
@@ -96,19 +97,21 @@ public final class TerminalSurface: RenderSurface {
         }
     }
 
+    /// The statistics of the surface.
     public var statistics: SurfaceStatistics { state.withLock { $0.statistics } }
 
+    /// The events of the surface from now on.
     public var events: AsyncStream<SurfaceEvent> { surfaceEvents.read() }
 
-    /// How pictures are drawn; `automatic` until the terminal has said what it can.
+    /// The method of drawing; `automatic` until the terminal has reported its capabilities.
     public var drawing: TerminalOptions.Drawing { state.withLock { $0.drawing } }
 
-    // MARK: The thread that draws
+    // MARK: Drawing thread
 
     private func run() {
         guard device.write(TerminalSequence.enter, while: goesOn) else { return lose() }
         var canvas = makeCanvas(drawing: choose())
-        // Without its thread keys are not heard, and pictures are seen all the same.
+        // Without this thread there is no keyboard input, but frames are still drawn.
         let reader = try? WorkerThread(name: "terminal-keys") { [self] in readKeys() }
         draw(on: &canvas)
         reader?.join()
@@ -155,8 +158,8 @@ public final class TerminalSurface: RenderSurface {
         surfaceEvents.tell(.lost(reason: "the terminal has gone"))
     }
 
-    /// Begins anew where the terminal has another size, or lost what it showed. Answers whether the last picture is to be
-    /// drawn again; nil when the terminal has gone.
+    /// Resets the canvas if the size changed or the screen was lost. Returns whether the last frame must be redrawn;
+    /// nil if the terminal is gone.
     private func reset(_ canvas: inout any TerminalCanvas) -> Bool? {
         guard let told = device.grid else { return nil }
         let wasStopped = TerminalRestoration.takeStopped()
@@ -178,11 +181,11 @@ public final class TerminalSurface: RenderSurface {
             return state.grid
         }
         guard drawing == .kitty else { return HalfBlockCanvas(grid) }
-        // Base 64 makes four characters of the three bytes of a pixel.
+        // Base64 encodes the three bytes of a pixel in four characters.
         return KittyCanvas(grid, mostPixels: max(10_000, options.bytesPerSecond / 4 / Self.kittyPicturesPerSecond))
     }
 
-    /// Asks the terminal what it can, and waits for its answer for some time.
+    /// Queries the terminal's capabilities and waits for the response until the timeout.
     private func choose() -> TerminalOptions.Drawing {
         guard device.write(TerminalSequence.question, while: goesOn) else { return .halfBlocks }
         let deadline = MonotonicClock.now() + options.patience
@@ -210,7 +213,7 @@ public final class TerminalSurface: RenderSurface {
         }
     }
 
-    // MARK: The thread that reads keys
+    // MARK: Keyboard thread
 
     private func readKeys() {
         var input = TerminalInput()
@@ -228,6 +231,6 @@ public final class TerminalSurface: RenderSurface {
 }
 
 extension TerminalGrid {
-    /// In cells.
+    /// The size in cells.
     fileprivate var dimensions: Dimensions { Dimensions(width: columns, height: rows) }
 }

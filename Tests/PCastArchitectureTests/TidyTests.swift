@@ -14,11 +14,11 @@ struct TidyTests {
         }
     }
 
-    @Test("no file of the sources is longer than 500 lines")
+    @Test("no file of the sources is longer than 600 lines")
     func length() {
         for (path, text) in Sources.files(below: "Sources") where !path.hasSuffix(".pb.swift") {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false).count
-            #expect(lines <= 500, "\(path) has \(lines) lines")
+            #expect(lines <= 600, "\(path) has \(lines) lines")
         }
     }
 

@@ -1,63 +1,35 @@
 import Foundation
 import Testing
 
-/// The table of `docs/ARCHITECTURE.md`: which module may import which. A change here is a change of the architecture.
-private let allowed: [String: Set<String>] = {
-    let core = ["PCastRelay", "PCastWebRTC", "PCastRTP", "PCastSignaling", "PCastJSON", "PCastEdgeAuth"]
-    let media: Set<String> = ["PCastMedia"]
-    var table: [String: Set<String>] = [
-        "PCastMedia": [],
-        "PCastJSON": [],
-        "PCastNetwork": media,
-        "PCastRTP": media,
-        "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
-        "PCastSignaling": media.union(["SwiftProtobuf"]),
-        "PCastHLS": media,
-        "PCastOverlay": media.union(["PCastJSON"]),
-        "PCastTimeline": media.union(["PCastJSON"]),
-        "PCastEdgeAuth": media.union(["PCastJSON", "Crypto"]),
-        "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
-        "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
-        "PCastIO": media.union(["CLinux"]),
-        "PCastWeb": media.union([
-            "CZlib", "Hummingbird", "HummingbirdCore", "AsyncHTTPClient", "HTTPTypes", "NIOCore", "NIOPosix",
-            "NIOHTTP1",
-            "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "ServiceLifecycle",
-        ]),
-        "PCastCodecs": media.union(["CFFmpeg", "COpus", "CVPX", "CYUV"]),
-        "PCastDevices": media.union([
-            "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP",
-        ]),
-        "PCastRendering": media.union(["PCastIO", "PCastCodecs", "CALSA"]),
-        "PCastWindow": media.union(["PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
-        "PCastRecords": media.union(["GRDB", "Crypto"]),
-    ]
-    let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
-    table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["PCastWindow", "Logging"])
-    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline"])
-        .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
-    table["PCastPlayback"] = media.union([
-        "PCast", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-        "PCastRendering", "Logging",
-    ])
-    table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
-    table["PCastCLI"] = media.union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastJSON", "PCastEdgeAuth",
-        "PCastWeb",
-        "PCastIO", "PCastWindow", "ArgumentParser", "Logging",
-    ])
-    table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastNetwork", "PCastStage",
-        "PCastWindow", "ArgumentParser", "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
-    ])
-    return table
-}()
+/// A row of the table of imports in `docs/ARCHITECTURE.md`, which is the only source of what a module may import.
+private struct ModuleRow {
+    let module: String
+    let layer: Int
+    let imports: Set<String>
 
-/// Below the line of the picture: no clock, socket, thread, lock or chance.
-private let pure = [
-    "PCastMedia", "PCastJSON", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
-    "PCastTimeline", "PCastEdgeAuth", "PCastRelay", "PCastStage",
-]
+    /// Reads a line of the document; nil for a line that is no row of the table.
+    init?(_ line: String) {
+        let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+        guard line.hasPrefix("| `PCast"), cells.count == 4, let layer = Int(cells[1]) else { return nil }
+        let marks = CharacterSet(charactersIn: "` ")
+        module = cells[0].trimmingCharacters(in: marks)
+        self.layer = layer
+        imports = Set(cells[3].split(separator: ",").map { $0.trimmingCharacters(in: marks) }).subtracting(["nothing"])
+    }
+
+    static func all() -> [ModuleRow] {
+        let document = Sources.root.appendingPathComponent("docs/ARCHITECTURE.md")
+        let text = (try? String(contentsOf: document, encoding: .utf8)) ?? ""
+        return text.components(separatedBy: "\n").compactMap { ModuleRow($0) }
+    }
+}
+
+/// Empty where the document has no table, which fails the test of its completeness.
+private let rows = ModuleRow.all()
+private let allowed = Dictionary(rows.map { ($0.module, $0.imports) }, uniquingKeysWith: { first, _ in first })
+
+/// The modules of layers 0 and 1: no clock, socket, thread, lock or randomness.
+private let pure = rows.filter { $0.layer <= 1 }.map(\.module)
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.
 private let systems: Set<String> = [
@@ -69,6 +41,13 @@ struct LayeringTests {
     @Test("every module stands in the table, and the table names no module that is gone")
     func tableIsComplete() {
         #expect(Sources.modules() == allowed.keys.sorted())
+    }
+
+    @Test("a module imports no module of a higher layer", arguments: allowed.keys.sorted())
+    func layers(of module: String) throws {
+        let row = try #require(rows.first { $0.module == module })
+        let higher = rows.filter { $0.layer > row.layer && row.imports.contains($0.module) }.map(\.module)
+        #expect(higher.isEmpty, "\(module) is in layer \(row.layer) and imports \(higher)")
     }
 
     @Test("a module imports only what the table allows", arguments: allowed.keys.sorted())

@@ -1,7 +1,7 @@
 import Glibc
 import PCast
 
-// Watches a stream, and keeps its last picture.
+// Watches a stream in a window, where a display is available, and keeps its last picture.
 // Usage: WatchExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]
 let values = Array(CommandLine.arguments.dropFirst())
 guard values.count >= 3 else {
@@ -9,7 +9,7 @@ guard values.count >= 3 else {
 }
 
 /// A line for whoever reads along: at once, where the output is a pipe too.
-func say(_ parts: Any...) {
+@Sendable func say(_ parts: Any...) {
     print(parts.map { "\($0)" }.joined(separator: " "))
     fflush(nil)
 }
@@ -20,6 +20,7 @@ do {
     let streamID = values.count > 3 && !values[3].isEmpty ? StreamID(values[3]) : nil
     let stream = try await pcast.subscribe(streamToken: values[2], streamID: streamID)
     let renderer = stream.createRenderer()
+    renderer.setRenderSurfaceReadyCallback { _, surface in say("surface", type(of: surface)) }
     guard renderer.start() == .ok else { fatalError("the renderer does not start") }
     if await renderer.firstFrame != nil { say("first frame", renderer.videoDisplayDimensions!) }
 

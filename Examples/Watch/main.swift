@@ -1,7 +1,7 @@
 import Glibc
 import PCast
 
-// Subscribes to a stream and saves its last frame.
+// Subscribes to a stream, shows it in a window where a display is available, and saves its last frame.
 //
 // Usage: WatchExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]
 let values = Array(CommandLine.arguments.dropFirst())
@@ -10,7 +10,7 @@ guard values.count >= 3 else {
 }
 
 /// Prints a line and flushes the output, which would otherwise be buffered if it is a pipe.
-func say(_ parts: Any...) {
+@Sendable func say(_ parts: Any...) {
     print(parts.map { "\($0)" }.joined(separator: " "))
     fflush(nil)
 }
@@ -21,6 +21,7 @@ do {
     let streamID = values.count > 3 && !values[3].isEmpty ? StreamID(values[3]) : nil
     let stream = try await pcast.subscribe(streamToken: values[2], streamID: streamID)
     let renderer = stream.createRenderer()
+    renderer.setRenderSurfaceReadyCallback { _, surface in say("surface", type(of: surface)) }
     guard renderer.start() == .ok else { fatalError("the renderer does not start") }
     if await renderer.firstFrame != nil { say("first frame", renderer.videoDisplayDimensions!) }
 

@@ -231,7 +231,7 @@ struct BrightcoveTests {
         pipeline.run(seconds: 1)
         pipeline.end()
         await playbackController.controller.player.settled()
-        #expect(delegate.told.filter { $0.hasPrefix("progress") } == ["progress 2.0", "progress inf"])
+        #expect(delegate.told.filter { $0.hasPrefix("progress") } == ["progress 2.0", "progress 4.0", "progress inf"])
         #expect(delegate.told.last == "completed 1")
     }
 
@@ -272,7 +272,8 @@ struct BrightcoveTests {
         await playbackController.controller.player.settled()
         #expect(
             delegate.told == [
-                "advanced", "media type audioVideo", "duration 4.0", "ranges 1", "lifecycle Ready", "progress -inf",
+                "advanced", "lifecycle PlaybackBufferEmpty", "media type audioVideo", "duration 4.0", "ranges 1",
+                "lifecycle Ready", "progress -inf", "lifecycle PlaybackLikelyToKeepUp", "progress 0.0",
             ], "\(delegate.told)")
         #expect(delegate.controller === playbackController)
         delegate.told = []

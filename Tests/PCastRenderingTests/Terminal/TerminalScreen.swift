@@ -28,6 +28,8 @@ struct TerminalScreen {
     private(set) var isAlternate = false
     /// What it did not understand.
     private(set) var unknown: [String] = []
+    /// The modes of the mouse's reports that are on.
+    private(set) var mouseModes: Set<Int> = []
     /// Cells that were written, all told.
     private(set) var writtenCells = 0
 
@@ -96,6 +98,8 @@ struct TerminalScreen {
         case (_, "?25h"): isCursorHidden = false
         case (_, "?1049h"): isAlternate = true
         case (_, "?1049l"): isAlternate = false
+        case (_, "?1000h"), (_, "?1006h"): mouseModes.insert(text.hasPrefix("?1000") ? 1_000 : 1_006)
+        case (_, "?1000l"), (_, "?1006l"): mouseModes.remove(text.hasPrefix("?1000") ? 1_000 : 1_006)
         case (_, "?7l"), (_, "?7h"), (_, "?2026h"), (_, "?2026l"), (_, "16t"), (_, "c"): break
         case ("H", _) where numbers.count == 2: (row, column) = (numbers[0] - 1, numbers[1] - 1)
         case ("C", _): column += numbers.first ?? 1

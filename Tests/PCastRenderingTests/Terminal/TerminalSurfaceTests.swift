@@ -31,9 +31,10 @@ struct TerminalSurfaceTests {
                 Colours.areNear($0.cell(2, 2).upper, Colours.red) && surface.statistics.picturesShown == 1
             })
         #expect(terminal.screen.isAlternate && terminal.screen.isCursorHidden && !terminal.isCooked)
+        #expect(terminal.screen.mouseModes == [1_000, 1_006])
         #expect(surface.drawing == .halfBlocks)
         surface.close()
-        #expect(terminal.waits { !$0.isAlternate && !$0.isCursorHidden })
+        #expect(terminal.waits { !$0.isAlternate && !$0.isCursorHidden && $0.mouseModes.isEmpty })
         #expect(terminal.isCooked)
         #expect(terminal.screen.unknown.isEmpty)
     }

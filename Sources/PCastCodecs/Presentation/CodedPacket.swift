@@ -36,10 +36,18 @@ public struct CodedPacket: @unchecked Sendable {  // never changed once made
     }
 
     /// The same at another time.
-    public func moved(by offset: TimeSpan) -> CodedPacket {
+    ///
+    /// - Parameters:
+    ///   - expected: about when that is.
+    ///   - wrap: after how long its clock begins anew: each of its times is taken in the turn that is nearest to what is
+    ///     expected; nil for a clock that does not.
+    public func moved(by offset: TimeSpan, near expected: TimeSpan, wrap: TimeSpan?) -> CodedPacket {
         let copy = AVPacketHolder()
         av_packet_ref(copy.pointer, holder.pointer)
         copy.pointer.move(by: offset.nanoseconds / 1_000)
+        if let wrap {
+            copy.pointer.unwind(near: expected.nanoseconds / 1_000, wrap: Double(wrap.nanoseconds) / 1_000)
+        }
         return CodedPacket(taking: copy.pointer, format)
     }
 }
@@ -59,6 +67,15 @@ extension UnsafeMutablePointer<AVPacket> {
     func move(by offset: Int64) {
         pointee.pts = Self.moved(pointee.pts, by: offset)
         pointee.dts = Self.moved(pointee.dts, by: offset)
+    }
+
+    /// Times are in microseconds, and no further away than a century.
+    func unwind(near expected: Int64, wrap: Double) {
+        func unwound(_ time: Int64) -> Int64 {
+            guard time != cffmpeg_no_timestamp() else { return time }
+            return time + Int64((Double(expected - time) / wrap).rounded() * wrap)
+        }
+        (pointee.pts, pointee.dts) = (unwound(pointee.pts), unwound(pointee.dts))
     }
 
     private static func moved(_ time: Int64, by offset: Int64) -> Int64 {

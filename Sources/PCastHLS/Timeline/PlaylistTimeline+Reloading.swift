@@ -146,6 +146,8 @@ extension PlaylistTimeline {
         return placed
     }
 
+    private static let shortestDuration = TimeSpan.milliseconds(10)
+
     private static func place(
         _ segment: borrowing MediaSegment, behind last: PlacedSegment?, from origin: TimeSpan,
         knowing known: [PlacedSegment]?, unknownDuration: TimeSpan
@@ -161,8 +163,8 @@ extension PlaylistTimeline {
             before = known[Int(segment.number - first.number)]
         }
         let isMeasured = before?.isMeasured ?? false
-        // A duration of zero was rounded, or is not known to who wrote it.
-        var duration = segment.duration > .zero ? segment.duration : unknownDuration
+        // A duration of zero was rounded, or is not known to who wrote it; and none is shorter than a frame.
+        var duration = segment.duration >= shortestDuration ? segment.duration : unknownDuration
         if isMeasured, let before { duration = before.duration }
         return PlacedSegment(
             number: segment.number, discontinuity: segment.discontinuity, start: last?.end ?? origin,

@@ -6,8 +6,10 @@ public enum PlaylistLimits {
     public static let version = 13
     /// The longest text, in bytes of UTF-8.
     public static let textSize = 16 << 20
-    /// The longest line, in bytes; a data URI may be one.
-    public static let lineSize = 64 << 10
+    /// The longest line, in bytes; a data URI may be one, of a whole segment.
+    public static let lineSize = 4 << 20
+    /// The longest that a line's text may become by its variables, in bytes.
+    static let substitutedSize = 64 << 10
     /// The longest that a segment, and the target duration, may be.
     static let segmentDuration = TimeSpan.seconds(86_400 as Int64)
     /// The longest that all segments may be together.

@@ -42,6 +42,9 @@ public struct MediaAccess: Hashable, Sendable {
     /// From now on nothing else is opened in this process.
     public static func restrict(to access: MediaAccess) { shared.withLock { $0 = access } }
 
+    /// Whether this process opens only what it was told.
+    public static var isRestricted: Bool { current != nil }
+
     /// Nil where everything may be opened.
     static var current: MediaAccess? { shared.withLock { $0 } }
 

@@ -19,10 +19,13 @@ final class MediaInput {
     let duration: TimeSpan?
 
     /// - Parameters:
+    ///   - name: for people; nil for the address without its secrets.
     ///   - deadline: when waiting ends, from any thread.
     ///   - formats: libavformat's names of those that it may be; any where there are none.
-    init(uri: String, deadline: ReadingDeadline, formats: [String] = []) throws(MediaInputFailure) {
-        name = MediaName.withoutSecrets(uri)
+    init(
+        uri: String, name: String? = nil, deadline: ReadingDeadline, formats: [String] = []
+    ) throws(MediaInputFailure) {
+        self.name = name ?? MediaName.withoutSecrets(uri)
         self.deadline = deadline
         bytes = nil
         isSRT = uri.lowercased().hasPrefix("srt:")

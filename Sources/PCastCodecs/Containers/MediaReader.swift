@@ -26,6 +26,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     }
 
     private let uri: String
+    /// For people.
+    private let name: String
     private let selection: Set<MediaType>
     private let passesThrough: Bool
     private let deadline = ReadingDeadline(patience: .seconds(10))
@@ -63,19 +65,22 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// - Parameters:
     ///   - uri: a path or an address, such as `film.mp4` or `rtsp://…`.
+    ///   - name: for people; nil for the address without its secrets.
     ///   - selection: what is read; the rest is passed over.
     ///   - passesThrough: gives pictures as they are coded as long as they can be sent so; read with `nextSample`.
     /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` when there is neither picture nor sound.
     public init(
-        uri: String, select selection: Set<MediaType> = [.video, .audio], passesThrough: Bool = false
+        uri: String, name: String? = nil, select selection: Set<MediaType> = [.video, .audio],
+        passesThrough: Bool = false
     ) throws(CodecError) {
         AVLog.quiet()
         self.uri = uri
+        self.name = name ?? MediaName.withoutSecrets(uri)
         self.selection = selection
         self.passesThrough = passesThrough
         try open()
         guard video != nil || audio != nil || coded != nil else {
-            throw .noTrack("“\(MediaName.withoutSecrets(uri))” holds neither pictures nor sound that can be decoded")
+            throw .noTrack("“\(self.name)” holds neither pictures nor sound that can be decoded")
         }
     }
 
@@ -86,9 +91,9 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         (video, audio, coded, input) = (nil, nil, nil, nil)
         let input: MediaInput
         do throws(MediaInputFailure) {
-            input = try MediaInput(uri: uri, deadline: deadline)
+            input = try MediaInput(uri: uri, name: name, deadline: deadline)
         } catch {
-            throw .cannotOpen(MediaName.withoutSecrets(uri), reason: error.reason)
+            throw .cannotOpen(name, reason: error.reason)
         }
         self.input = input
         let pictures = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
@@ -160,11 +165,11 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     private func readPacket() throws(CodecError) {
         guard let input else {
-            throw .cannotOpen(MediaName.withoutSecrets(uri), reason: "it could not be opened again")
+            throw .cannotOpen(name, reason: "it could not be opened again")
         }
         guard try readNext(of: input) else {
             if !hasRead, let obstacle = input.indexObstacle {
-                throw .cannotOpen(MediaName.withoutSecrets(uri), reason: obstacle)
+                throw .cannotOpen(name, reason: obstacle)
             }
             isDraining = true
             if let video { try decode(nil, video, isVideo: true) }
@@ -186,7 +191,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private func readNext(of input: MediaInput) throws(CodecError) -> Bool {
         do throws(MediaInputFailure) { return try input.read() } catch {
             if !hasRead, let obstacle = input.indexObstacle {
-                throw .cannotOpen(MediaName.withoutSecrets(uri), reason: obstacle)
+                throw .cannotOpen(name, reason: obstacle)
             }
             throw .damaged("“\(input.name)” broke off: \(error.reason)")
         }

@@ -5,6 +5,10 @@
 /// count for nothing, a dollar sign at a line's beginning begins a packet of media, and C's `atoi` and strings that end at
 /// a zero read what the standard does not know. What is not written as the standard has it is refused, so that no
 /// difference between two readers matters.
+///
+/// A challenge with another nonce than the one before it is marked as stale (RFC 7616, section 3.3): cameras that change the
+/// nonce with each method say that it is not, and libavformat would take that for a wrong password. It answers a challenge
+/// once for each request, so a password that is wrong still ends.
 struct RTSPReplies {
     /// Why nothing may be passed on any more.
     enum Fault: Hashable {
@@ -25,19 +29,32 @@ struct RTSPReplies {
     private var line: [UInt8] = []
     private var isFirstLine = true
     private var contentLength = 0
+    /// What of the present line has come and is not passed on yet, as it came.
+    private var held: [UInt8] = []
+    /// Of the bytes that were read last what may be passed on, up to the last line that is whole.
+    private(set) var passed: [UInt8] = []
+    /// Of the challenge that came last.
+    private var nonce: ArraySlice<UInt8>?
     /// What was wrong with the bytes that may not be passed on.
     private(set) var fault: Fault?
 
     private static let longestLine = 1_023
     private static let longestContent = 1 << 20
 
-    /// Whether everything up to the end of these bytes may be passed on.
+    /// Reads on.
+    ///
+    /// - Returns: whether ``passed`` may be passed on; nothing may any more, where it may not.
     mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
+        passed.removeAll(keepingCapacity: true)
         for byte in bytes {
             guard fault == nil else { return false }
             switch place {
-            case .bytes(let left): place = left > 1 ? .bytes(left: left - 1) : .line
-            case .packetHead(let read, let length): takePacketHead(byte, read, length)
+            case .bytes(let left):
+                place = left > 1 ? .bytes(left: left - 1) : .line
+                passed.append(byte)
+            case .packetHead(let read, let length):
+                takePacketHead(byte, read, length)
+                passed.append(byte)
             case .line: takeLine(byte)
             }
         }
@@ -55,11 +72,19 @@ struct RTSPReplies {
     }
 
     private mutating func takeLine(_ byte: UInt8) {
+        held.append(byte)
+        guard held.count <= 2 * Self.longestLine else {
+            fault = .malformed
+            return
+        }
         switch byte {
         case UInt8(ascii: "\n"):
             if line.isEmpty { endHead() } else { endLine() }
             line.removeAll(keepingCapacity: true)
-        case UInt8(ascii: "$") where line.isEmpty: place = .packetHead(read: 0, length: 0)
+            release()
+        case UInt8(ascii: "$") where line.isEmpty:
+            place = .packetHead(read: 0, length: 0)
+            release()
         case UInt8(ascii: "\r"): break
         // C's strings end there.
         case 0: fault = .malformed
@@ -70,6 +95,11 @@ struct RTSPReplies {
             }
             line.append(byte)
         }
+    }
+
+    private mutating func release() {
+        passed += held
+        held.removeAll(keepingCapacity: true)
     }
 
     private mutating func endHead() {
@@ -105,7 +135,26 @@ struct RTSPReplies {
         if text[text.startIndex + 4] == UInt8(ascii: "3") { fault = .redirect }
     }
 
+    /// A challenge (RFC 7616, section 3.3): `WWW-Authenticate: Digest realm="…", nonce="…", stale="FALSE"`.
+    private mutating func endChallenge() {
+        guard let first = line.first, Self.lowercased(first) == UInt8(ascii: "w") else { return }
+        let text = String(decoding: line, as: UTF8.self)
+        guard let challenge = text.wholeMatch(of: #/(?i)www-authenticate:\s*digest\s.*?\bnonce\s*=\s*"([^"]*)".*/#)
+        else {
+            return
+        }
+        let nonce = Array(challenge.1.utf8)[...]
+        defer { self.nonce = nonce }
+        guard let former = self.nonce, former != nonce else { return }
+        let stale = #/(?i)\bstale\s*=\s*"?[a-z]+"?/#
+        let marked =
+            text.firstMatch(of: stale) == nil
+            ? text + ", stale=TRUE" : text.replacing(stale, with: "stale=TRUE", maxReplacements: 1)
+        held = Array((marked + "\r\n").utf8)
+    }
+
     private mutating func endField() {
+        endChallenge()
         let name = Array("content-length:".utf8)
         guard line.count >= name.count, line.prefix(name.count).map(Self.lowercased) == name else { return }
         let value = Self.trimmed(line.dropFirst(name.count))

@@ -40,10 +40,10 @@ enum RelayPipe {
     ///
     /// - Parameters:
     ///   - silence: after which it ends, in milliseconds; nil for never.
-    ///   - passes: whether what the server said may go on to the client.
+    ///   - passes: what goes on to the client of what the server said; nil for nothing any more.
     /// - Returns: false when it was cut for that.
     static func run(
-        _ client: Descriptor, _ server: Descriptor, silence: Int32? = RelayPipe.silence, passes: ([UInt8]) -> Bool
+        _ client: Descriptor, _ server: Descriptor, silence: Int32? = RelayPipe.silence, passes: ([UInt8]) -> [UInt8]?
     ) -> Bool {
         while let ready = wait(for: [(client.number, POLLIN), (server.number, POLLIN)], silence ?? -1) {
             if ready[0] {
@@ -51,8 +51,8 @@ enum RelayPipe {
             }
             if ready[1] {
                 guard let bytes = read(server), !bytes.isEmpty else { return true }
-                guard passes(bytes) else { return false }
-                guard write(bytes, to: client) else { return true }
+                guard let passed = passes(bytes) else { return false }
+                guard write(passed, to: client) else { return true }
             }
         }
         return true

@@ -82,6 +82,34 @@ struct RTSPReplyTests {
         #expect(!passed8)
     }
 
+    @Test("a challenge with another nonce than the one before is marked as stale, and everything else stays as it is")
+    func challenges() {
+        func challenge(_ nonce: String, _ more: String) -> String {
+            "RTSP/1.0 401 Unauthorized\r\nCSeq: 2\r\nWWW-Authenticate: Digest realm=\"x\", nonce=\"\(nonce)\"\(more)\r\n\r\n"
+        }
+        let media = "$\u{0}\u{0}\u{4}RTSP"
+        let basic = "RTSP/1.0 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\r\n"
+        let said =
+            challenge("a", ", stale=\"FALSE\"") + media + challenge("a", ", stale=FALSE") + basic
+            + challenge("b", ", stale=\"FALSE\", algorithm=MD5") + media + challenge("c", "")
+            + challenge("d", ", stale=true")
+        let heard =
+            challenge("a", ", stale=\"FALSE\"") + media + challenge("a", ", stale=FALSE") + basic
+            + challenge("b", ", stale=TRUE, algorithm=MD5") + media + challenge("c", ", stale=TRUE")
+            + challenge("d", ", stale=TRUE")
+        for size in [1, 7, 100_000] {
+            var replies = RTSPReplies()
+            var passed: [UInt8] = []
+            let bytes = Self.bytes(said)
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                let isPassed = replies.pass(bytes[start..<min(start + size, bytes.count)])
+                #expect(isPassed)
+                passed += replies.passed
+            }
+            #expect(String(decoding: passed, as: UTF8.self) == heard)
+        }
+    }
+
     @Test("the client of a guarded connection never reads where a server sends it", arguments: 0..<6)
     func connection(index: Int) async throws {
         let listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))

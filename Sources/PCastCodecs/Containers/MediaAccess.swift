@@ -45,6 +45,9 @@ public struct MediaAccess: Hashable, Sendable {
     /// Restricts the process: from now on nothing else is opened.
     public static func restrict(to access: MediaAccess) { shared.withLock { $0 = access } }
 
+    /// Whether this process opens only what it was told.
+    public static var isRestricted: Bool { current != nil }
+
     /// The restriction in force; nil if everything may be opened.
     static var current: MediaAccess? { shared.withLock { $0 } }
 

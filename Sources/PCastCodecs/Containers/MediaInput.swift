@@ -22,11 +22,14 @@ final class MediaInput {
     ///
     /// - Parameters:
     ///   - uri: The path or the address.
+    ///   - name: The name in messages; nil for the address without its secrets.
     ///   - deadline: The timeout of each blocking call. It can be ended from any thread.
     ///   - formats: libavformat's names of the allowed formats; empty for any.
     /// - Throws: `MediaInputFailure` if it cannot be opened or has no recognizable content.
-    init(uri: String, deadline: ReadingDeadline, formats: [String] = []) throws(MediaInputFailure) {
-        name = MediaName.withoutSecrets(uri)
+    init(
+        uri: String, name: String? = nil, deadline: ReadingDeadline, formats: [String] = []
+    ) throws(MediaInputFailure) {
+        self.name = name ?? MediaName.withoutSecrets(uri)
         self.deadline = deadline
         bytes = nil
         isSRT = uri.lowercased().hasPrefix("srt:")

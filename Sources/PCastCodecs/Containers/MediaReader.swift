@@ -27,6 +27,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     }
 
     private let uri: String
+    /// For people.
+    private let name: String
     private let selection: Set<MediaType>
     private let passesThrough: Bool
     private let deadline = ReadingDeadline(patience: .seconds(10))
@@ -73,15 +75,17 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` if there is neither video nor audio that can be
     ///   decoded.
     public init(
-        uri: String, select selection: Set<MediaType> = [.video, .audio], passesThrough: Bool = false
+        uri: String, name: String? = nil, select selection: Set<MediaType> = [.video, .audio],
+        passesThrough: Bool = false
     ) throws(CodecError) {
         AVLog.quiet()
         self.uri = uri
+        self.name = name ?? MediaName.withoutSecrets(uri)
         self.selection = selection
         self.passesThrough = passesThrough
         try open()
         guard video != nil || audio != nil || coded != nil else {
-            throw .noTrack("“\(MediaName.withoutSecrets(uri))” holds neither pictures nor sound that can be decoded")
+            throw .noTrack("“\(self.name)” holds neither pictures nor sound that can be decoded")
         }
     }
 
@@ -92,9 +96,9 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         (video, audio, coded, input) = (nil, nil, nil, nil)
         let input: MediaInput
         do throws(MediaInputFailure) {
-            input = try MediaInput(uri: uri, deadline: deadline)
+            input = try MediaInput(uri: uri, name: name, deadline: deadline)
         } catch {
-            throw .cannotOpen(MediaName.withoutSecrets(uri), reason: error.reason)
+            throw .cannotOpen(name, reason: error.reason)
         }
         self.input = input
         let pictures = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
@@ -163,11 +167,11 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     private func readPacket() throws(CodecError) {
         guard let input else {
-            throw .cannotOpen(MediaName.withoutSecrets(uri), reason: "it could not be opened again")
+            throw .cannotOpen(name, reason: "it could not be opened again")
         }
         guard try readNext(of: input) else {
             if !hasRead, let obstacle = input.indexObstacle {
-                throw .cannotOpen(MediaName.withoutSecrets(uri), reason: obstacle)
+                throw .cannotOpen(name, reason: obstacle)
             }
             isDraining = true
             if let video { try decode(nil, video, isVideo: true) }
@@ -189,7 +193,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private func readNext(of input: MediaInput) throws(CodecError) -> Bool {
         do throws(MediaInputFailure) { return try input.read() } catch {
             if !hasRead, let obstacle = input.indexObstacle {
-                throw .cannotOpen(MediaName.withoutSecrets(uri), reason: obstacle)
+                throw .cannotOpen(name, reason: obstacle)
             }
             throw .damaged("“\(input.name)” broke off: \(error.reason)")
         }

@@ -38,10 +38,20 @@ public struct CodedPacket: @unchecked Sendable {  // immutable
     }
 
     /// Returns the packet with its times shifted by an offset.
-    public func moved(by offset: TimeSpan) -> CodedPacket {
+    ///
+    /// - Parameters:
+    ///   - offset: The duration that is added.
+    ///   - expected: The approximate time of the result.
+    ///   - wrap: The duration after which the packet's clock wraps around: each time is unwrapped to the value nearest to
+    ///     `expected`. Nil for a clock that does not wrap.
+    /// - Returns: The shifted packet.
+    public func moved(by offset: TimeSpan, near expected: TimeSpan, wrap: TimeSpan?) -> CodedPacket {
         let copy = AVPacketHolder()
         av_packet_ref(copy.pointer, holder.pointer)
         copy.pointer.move(by: offset.nanoseconds / 1_000)
+        if let wrap {
+            copy.pointer.unwind(near: expected.nanoseconds / 1_000, wrap: Double(wrap.nanoseconds) / 1_000)
+        }
         return CodedPacket(taking: copy.pointer, format)
     }
 }
@@ -61,6 +71,15 @@ extension UnsafeMutablePointer<AVPacket> {
     func move(by offset: Int64) {
         pointee.pts = Self.moved(pointee.pts, by: offset)
         pointee.dts = Self.moved(pointee.dts, by: offset)
+    }
+
+    /// Times are in microseconds, and no further away than a century.
+    func unwind(near expected: Int64, wrap: Double) {
+        func unwound(_ time: Int64) -> Int64 {
+            guard time != cffmpeg_no_timestamp() else { return time }
+            return time + Int64((Double(expected - time) / wrap).rounded() * wrap)
+        }
+        (pointee.pts, pointee.dts) = (unwound(pointee.pts), unwound(pointee.dts))
     }
 
     private static func moved(_ time: Int64, by offset: Int64) -> Int64 {

@@ -16,6 +16,8 @@ public final class URISource: @unchecked Sendable {
     /// The media types that are read.
     public let media: Set<MediaType>
     private let reader: MediaReader
+    /// Through which it is read; nil for none.
+    private let relay: GuardedRelay?
     private let isLooping: Bool
     private let skipped: TimeSpan
     private let videoTrack: ReleaseTrack<VideoSample>?
@@ -43,14 +45,15 @@ public final class URISource: @unchecked Sendable {
     public convenience init(
         uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false
     ) throws(DeviceError) {
-        let reader = try Self.open(uri, media, passesThrough: passesThrough)
+        let opened = try Self.open(uri, media, passesThrough: passesThrough)
+        let reader = opened.0
         if media.contains(.video), reader.dimensions == nil {
             throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video")
         }
         if media.contains(.audio), reader.channels == nil {
             throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "audio")
         }
-        self.init(uri, reader, media, isLooping: isLooping, skipped: .zero)
+        self.init(uri, opened, media, isLooping: isLooping, skipped: .zero)
     }
 
     /// Opens the video and the audio that exist. It blocks until it is open.
@@ -63,25 +66,49 @@ public final class URISource: @unchecked Sendable {
     public convenience init(anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool)
         throws(DeviceError)
     {
-        let reader = try Self.open(uri, [.video, .audio], passesThrough: passesThrough)
+        let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough)
+        let reader = opened.0
         var media: Set<MediaType> = []
         if reader.dimensions != nil { media.insert(.video) }
         if reader.channels != nil { media.insert(.audio) }
-        self.init(uri, reader, media, isLooping: false, skipped: skipped)
+        self.init(uri, opened, media, isLooping: false, skipped: skipped)
     }
 
     private static func open(
         _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
-    ) throws(DeviceError) -> MediaReader {
+    ) throws(DeviceError) -> (MediaReader, GuardedRelay?) {
+        if let opened = openAuthenticated(uri, media, passesThrough: passesThrough) { return opened }
         do {
-            return try MediaReader(uri: uri, select: media, passesThrough: passesThrough)
+            return (try MediaReader(uri: uri, select: media, passesThrough: passesThrough), nil)
         } catch {
             throw .unreadable(MediaName.withoutSecrets(uri), reason: "\(error)")
         }
     }
 
-    private init(_ uri: String, _ reader: MediaReader, _ media: Set<MediaType>, isLooping: Bool, skipped: TimeSpan) {
+    /// RTSP with a name and a password goes through a relay, which marks challenges as those clients take them that answer
+    /// each nonce (RFC 7616, section 3.3).
+    ///
+    /// - Returns: nil for everything else, and where that fails: then it is opened as it is, and says why it cannot be.
+    private static func openAuthenticated(
+        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
+    ) -> (MediaReader, GuardedRelay?)? {
+        guard !MediaAccess.isRestricted, let address = MediaURI(uri), address.scheme == .rtsp, address.userInfo != nil,
+            let server = NameResolution.resolve(host: address.host, port: address.port).first,
+            let relay = try? GuardedRelay(.rtsp(server), refused: { _ in }),
+            let reader = try? MediaReader(
+                uri: address.text(at: relay.address), name: MediaName.withoutSecrets(uri), select: media,
+                passesThrough: passesThrough)
+        else { return nil }
+        return (reader, relay)
+    }
+
+    private init(
+        _ uri: String, _ opened: (reader: MediaReader, relay: GuardedRelay?), _ media: Set<MediaType>, isLooping: Bool,
+        skipped: TimeSpan
+    ) {
+        let reader = opened.reader
         self.uri = uri
+        relay = opened.relay
         self.media = media
         self.isLooping = isLooping
         self.skipped = skipped

@@ -51,7 +51,7 @@ extension PlaylistError: CustomStringConvertible {
         case .notUTF8: "the playlist is not UTF-8; have the server write it so"
         case .tooLarge:
             "the playlist has more than \(PlaylistLimits.textSize) bytes; have the server keep a shorter window"
-        case .lineTooLong(let line): "line \(line) has more than \(PlaylistLimits.lineSize) bytes; shorten it"
+        case .lineTooLong(let line): "line \(line) is too long; shorten it"
         case .controlCharacter(let line): "line \(line) holds a control character; remove it"
         case .tooMany(let counted, let line):
             "line \(line) begins more than \(counted.maximum) \(counted.rawValue); leave out the oldest"

@@ -7,8 +7,10 @@ public enum PlaylistLimits {
     public static let version = 13
     /// The maximum size of the text, in bytes of UTF-8.
     public static let textSize = 16 << 20
-    /// The maximum size of a line in bytes, which leaves room for a data URI.
-    public static let lineSize = 64 << 10
+    /// The maximum size of a line in bytes, which leaves room for a data URI with a whole segment.
+    public static let lineSize = 4 << 20
+    /// The maximum size of a line after variable substitution, in bytes.
+    static let substitutedSize = 64 << 10
     /// The maximum duration of a segment, and the maximum target duration.
     static let segmentDuration = TimeSpan.seconds(86_400 as Int64)
     /// The maximum duration of all segments together.

@@ -90,7 +90,7 @@ struct PlaylistVariables {
             rest = rest[reference.end...]
             room -= value.utf8.count
             guard room >= 0 else { throw .tooLarge }
-            guard result.utf8.count <= PlaylistLimits.lineSize else { throw .lineTooLong(line: line) }
+            guard result.utf8.count <= PlaylistLimits.substitutedSize else { throw .lineTooLong(line: line) }
         }
         result += Substring(rest)
         guard Self.reference(in: result[...].utf8) == nil else { throw .nestedVariable(line: line) }

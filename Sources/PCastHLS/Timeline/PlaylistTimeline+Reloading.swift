@@ -159,6 +159,8 @@ extension PlaylistTimeline {
         return placed
     }
 
+    private static let shortestDuration = TimeSpan.milliseconds(10)
+
     /// Returns the position of one segment after the last one.
     private static func place(
         _ segment: borrowing MediaSegment, behind last: PlacedSegment?, from origin: TimeSpan,
@@ -175,8 +177,8 @@ extension PlaylistTimeline {
             before = known[Int(segment.number - first.number)]
         }
         let isMeasured = before?.isMeasured ?? false
-        // A duration of zero was rounded down, or the server does not know it.
-        var duration = segment.duration > .zero ? segment.duration : unknownDuration
+        // A duration of zero was rounded down, or the server does not know it; none is shorter than a frame.
+        var duration = segment.duration >= shortestDuration ? segment.duration : unknownDuration
         if isMeasured, let before { duration = before.duration }
         return PlacedSegment(
             number: segment.number, discontinuity: segment.discontinuity, start: last?.end ?? origin,

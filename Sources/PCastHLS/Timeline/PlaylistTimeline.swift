@@ -120,7 +120,10 @@ extension PlaylistTimeline {
     ///   - distance: The distance to its media, positive if they are later.
     public mutating func move(from position: TimeSpan, by distance: TimeSpan) {
         let close = TimeSpan.milliseconds(10)
-        guard let index = segments.firstIndex(where: { $0.start + close >= position }) else { return }
+        let distances = segments.lazy.map { ($0.start - position).magnitude }
+        guard let nearest = distances.min(), let found = distances.firstIndex(of: nearest) else { return }
+        let index = nearest <= close || segments[found].start > position ? found : found + 1
+        guard index < segments.count else { return }
         for later in segments.indices[index...] { segments[later].start += distance }
         guard index > 0 else { return }
         let known = segments[..<index].lastIndex { $0.isMeasured }.map { $0 + 1 } ?? 0

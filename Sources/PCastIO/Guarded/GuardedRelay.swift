@@ -77,11 +77,11 @@ public final class GuardedRelay: Sendable {
             case .proxy(let addresses): serve(client, addresses)
             case .tunnel(let address):
                 guard let server = RelayPipe.connect(to: address) else { return }
-                _ = RelayPipe.run(client, server, silence: nil) { _ in true }
+                _ = RelayPipe.run(client, server, silence: nil) { $0 }
             case .rtsp(let address):
                 guard let server = RelayPipe.connect(to: address) else { return }
                 var replies = RTSPReplies()
-                let isWhole = RelayPipe.run(client, server) { replies.pass($0) }
+                let isWhole = RelayPipe.run(client, server) { replies.pass($0) ? replies.passed : nil }
                 if !isWhole {
                     refused(
                         replies.fault == .redirect
@@ -115,7 +115,7 @@ public final class GuardedRelay: Sendable {
                 RelayPipe.write(Self.answer("200 Connection established"), to: client)
                     && RelayPipe.write(rest, to: server)
             }
-        if isBegun { _ = RelayPipe.run(client, server) { _ in true } }
+        if isBegun { _ = RelayPipe.run(client, server) { $0 } }
     }
 
     private static func answer(_ status: String) -> [UInt8] {

@@ -27,6 +27,12 @@ struct RTSPReplies {
     private var line: [UInt8] = []
     private var isFirstLine = true
     private var contentLength = 0
+    /// What of the present line has come and is not passed on yet, as it came.
+    private var held: [UInt8] = []
+    /// Of the bytes that were read last what may be passed on, up to the last line that is whole.
+    private(set) var passed: [UInt8] = []
+    /// Of the challenge that came last.
+    private var nonce: ArraySlice<UInt8>?
     /// The fault that was found; nil if there is none.
     private(set) var fault: Fault?
 
@@ -35,11 +41,16 @@ struct RTSPReplies {
 
     /// Parses bytes of the server. Returns whether all of them may be forwarded.
     mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
+        passed.removeAll(keepingCapacity: true)
         for byte in bytes {
             guard fault == nil else { return false }
             switch place {
-            case .bytes(let left): place = left > 1 ? .bytes(left: left - 1) : .line
-            case .packetHead(let read, let length): takePacketHead(byte, read, length)
+            case .bytes(let left):
+                place = left > 1 ? .bytes(left: left - 1) : .line
+                passed.append(byte)
+            case .packetHead(let read, let length):
+                takePacketHead(byte, read, length)
+                passed.append(byte)
             case .line: takeLine(byte)
             }
         }
@@ -57,11 +68,19 @@ struct RTSPReplies {
     }
 
     private mutating func takeLine(_ byte: UInt8) {
+        held.append(byte)
+        guard held.count <= 2 * Self.longestLine else {
+            fault = .malformed
+            return
+        }
         switch byte {
         case UInt8(ascii: "\n"):
             if line.isEmpty { endHead() } else { endLine() }
             line.removeAll(keepingCapacity: true)
-        case UInt8(ascii: "$") where line.isEmpty: place = .packetHead(read: 0, length: 0)
+            release()
+        case UInt8(ascii: "$") where line.isEmpty:
+            place = .packetHead(read: 0, length: 0)
+            release()
         case UInt8(ascii: "\r"): break
         // A C string ends at a zero byte.
         case 0: fault = .malformed
@@ -72,6 +91,11 @@ struct RTSPReplies {
             }
             line.append(byte)
         }
+    }
+
+    private mutating func release() {
+        passed += held
+        held.removeAll(keepingCapacity: true)
     }
 
     private mutating func endHead() {
@@ -108,7 +132,26 @@ struct RTSPReplies {
         if text[text.startIndex + 4] == UInt8(ascii: "3") { fault = .redirect }
     }
 
+    /// A challenge (RFC 7616, section 3.3): `WWW-Authenticate: Digest realm="…", nonce="…", stale="FALSE"`.
+    private mutating func endChallenge() {
+        guard let first = line.first, Self.lowercased(first) == UInt8(ascii: "w") else { return }
+        let text = String(decoding: line, as: UTF8.self)
+        guard let challenge = text.wholeMatch(of: #/(?i)www-authenticate:\s*digest\s.*?\bnonce\s*=\s*"([^"]*)".*/#)
+        else {
+            return
+        }
+        let nonce = Array(challenge.1.utf8)[...]
+        defer { self.nonce = nonce }
+        guard let former = self.nonce, former != nonce else { return }
+        let stale = #/(?i)\bstale\s*=\s*"?[a-z]+"?/#
+        let marked =
+            text.firstMatch(of: stale) == nil
+            ? text + ", stale=TRUE" : text.replacing(stale, with: "stale=TRUE", maxReplacements: 1)
+        held = Array((marked + "\r\n").utf8)
+    }
+
     private mutating func endField() {
+        endChallenge()
         let name = Array("content-length:".utf8)
         guard line.count >= name.count, line.prefix(name.count).map(Self.lowercased) == name else { return }
         let value = Self.trimmed(line.dropFirst(name.count))

@@ -40,7 +40,7 @@ enum RelayPipe {
     /// nil for none. `passes` returns whether bytes of the server may be forwarded. Returns false if it did not permit
     /// them.
     static func run(
-        _ client: Descriptor, _ server: Descriptor, silence: Int32? = RelayPipe.silence, passes: ([UInt8]) -> Bool
+        _ client: Descriptor, _ server: Descriptor, silence: Int32? = RelayPipe.silence, passes: ([UInt8]) -> [UInt8]?
     ) -> Bool {
         while let ready = wait(for: [(client.number, POLLIN), (server.number, POLLIN)], silence ?? -1) {
             if ready[0] {
@@ -48,8 +48,8 @@ enum RelayPipe {
             }
             if ready[1] {
                 guard let bytes = read(server), !bytes.isEmpty else { return true }
-                guard passes(bytes) else { return false }
-                guard write(bytes, to: client) else { return true }
+                guard let passed = passes(bytes) else { return false }
+                guard write(passed, to: client) else { return true }
             }
         }
         return true

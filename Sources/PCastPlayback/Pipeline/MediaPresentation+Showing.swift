@@ -10,6 +10,8 @@ extension MediaPresentation {
     /// How far ahead sound is handed on, beyond what the loudspeaker holds, and how near it may come until more is.
     private static let soundAhead = TimeSpan.milliseconds(80)
     private static let leastSoundAhead = TimeSpan.milliseconds(30)
+    /// What is loaded ends by less before the end, where it is the end.
+    private static let endTolerance = TimeSpan.milliseconds(50)
     /// How often the position is told where no picture does.
     private static let tellingInterval = TimeSpan.milliseconds(100)
     /// From the beginning of a live window to where it is gone on with: not at its very end, for it moves on.
@@ -135,7 +137,10 @@ extension MediaPresentation {
         guard let stalledAt, let loaded, overview?.kind == .onDemand, now - stalledAt < Self.patience else {
             return true
         }
-        return loaded - clock.position(at: now) >= Self.resumption
+        // At its end there is no more to come.
+        let needed = clock.position(at: now) + Self.resumption
+        let end = overview?.seekableRange?.upperBound ?? needed
+        return loaded + Self.endTolerance >= min(needed, end)
     }
 
     private mutating func evict(at now: Instant) {

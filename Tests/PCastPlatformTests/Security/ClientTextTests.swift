@@ -67,14 +67,32 @@ import Testing
         }
     }
 
-    @Test("no line of a log has a control character of a client's") func logLines() async throws {
+    @Test("no line of a log has a control character of a client's, nor of a worker's") func logLines() async throws {
         let log = LogRecord()
-        try await TestPlatform.run(logger: log.logger) { (platform) async throws in
+        let script = #"read order; printf 'text \033]0;title\007 of a worker\n'; exit 1"#
+        let workers = WorkerConfiguration(
+            program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!],
+            listenerPorts: 9_000...9_010)
+        try await TestPlatform.run(logger: log.logger, workers: workers) { (platform) async throws in
             try await Self.publishing(["a\nb"], platform) { client, _, stream in
                 let stream = try #require(stream)
                 #expect(try await client.ask(Requests.destroy(stream, reason: Self.controls)) == .ok)
                 #expect(try await client.reason(stream) == Self.controls)
             }
+            try await ProtocolClient.run(platform) { client in
+                // Not within the macro: there the compiler gives this closure and the next the same name, and links one.
+                let token = try Tokens.make { $0.forAuthenticationOnly() }
+                _ = try #require(try await client.authenticate(token))
+                var create = PCastCreateStream()
+                create.sessionID = ""
+                create.connectUri = "srt://0.0.0.0:9001?mode=listener"
+                var message = PCastSetupStream()
+                message.streamToken = try Tokens.make { $0.forPublishingOnly().withCapability("publish-uri") }
+                message.createStream = create
+                let status = try await client.ask(.setupStream(message))
+                #expect(status == .failed, "the worker ends without a stream")
+            }
+            #expect(try await eventually { log.lines.contains { $0.contains("of a worker") } })
             #expect(try await eventually { log.lines.contains { $0.contains("forged") } })
         }
         for line in log.lines {

@@ -28,7 +28,7 @@ struct HLSPlacementTests {
 
     @Test(
         "durations that are rounded, or nothing, do not matter: pictures go on at the pace of their timestamps",
-        .timeLimit(.minutes(2)), arguments: ["1", "2", "5", "0", "0.5", "1.4"])
+        .timeLimit(.minutes(2)), arguments: ["1", "2", "5", "0", "0.001", "0.5", "1.4"])
     func durations(_ said: String) async throws {
         let (film, origin) = try Self.film(seconds: 40, durations: { _ in said })
         defer { origin.stop() }
@@ -89,6 +89,32 @@ struct HLSPlacementTests {
         #expect(items.stamps == Array(0..<80))
         let steps = Self.steps(items)
         #expect(steps.least > .milliseconds(50) && steps.most < .milliseconds(250), "\(steps)")
+    }
+
+    @Test(
+        "a clock that begins anew within a segment goes on, for pictures and for sound", .timeLimit(.minutes(1)),
+        arguments: [-2.0, -1.04, 0])
+    func wrap(_ before: Double) async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 4, rate: 10)
+        // 33 bits at 90 kHz (ISO/IEC 13818-1, section 2.4.3.7).
+        let start = Double(1 << 33) / 90_000 + before
+        try Program.runFFmpeg(
+            "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 2 -g 40 -c:a aac -shortest "
+                + "-muxdelay 0 -muxpreload 0 -output_ts_offset \(start) -f mpegts a.ts", in: folder.path)
+        try folder.write("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n", to: "main.m3u8")
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let items = try await content.readItems()
+        #expect(items.stamps == Array(0..<film.count))
+        let steps = Self.steps(items)
+        #expect(steps.least > .milliseconds(90) && steps.most < .milliseconds(110), "\(steps)")
+        let times = items.compactMap { item -> TimeSpan? in if case .sound(_, let time) = item { time } else { nil } }
+        let (first, last) = (try #require(times.first), try #require(times.last))
+        #expect(first.magnitude < .milliseconds(200) && (last - .seconds(4 as Int64)).magnitude < .milliseconds(300))
     }
 
     @Test(

@@ -171,8 +171,10 @@ struct HLSWebTests {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
         var text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n"
+        // As long as segments are: packets of nothing stand behind the media (ISO/IEC 13818-1, section 2.4.1).
+        let filler = (0..<600).flatMap { _ in [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184) }
         for number in 0..<2 {
-            let body = Data(try folder.read("s\(number).ts")).base64EncodedString()
+            let body = Data(try folder.read("s\(number).ts") + filler).base64EncodedString()
             text += "#EXTINF:1,\ndata:video/mp2t;base64,\(body)\n"
         }
         text += "#EXT-X-ENDLIST\n"

@@ -157,6 +157,19 @@ struct MediaPresentationTests {
         }
     }
 
+    @Test("having waited near its end it goes on as soon as all that is left is there")
+    func resumptionAtTheEnd() {
+        var stage = VirtualStage()
+        stage.gate = .seconds(9)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(11))
+        #expect(stage.kinds().last == "buffering")
+        stage.presentation.loaded = .seconds(10)
+        stage.gate = nil
+        stage.run(for: .milliseconds(500))
+        #expect(stage.kinds().last == "filled")
+    }
+
     @Test("a failure is told when what was read before it has been shown, and at once where nothing moves")
     func failure() throws {
         for isPlaying in [true, false] {

@@ -88,7 +88,7 @@ final class PlaylistFollower: Sendable {
         var loading: (id: Int, task: Task<Void, Never>)?
         var asked = uris[0]
         var lastFailure: LoadFailure?
-        var failures = 0
+        var (failures, troubles) = (0, 0)
         var iterator = events.makeAsyncIterator()
         defer { loading?.task.cancel() }
         while !Task.isCancelled {
@@ -105,6 +105,8 @@ final class PlaylistFollower: Sendable {
                 case .abandon(let id):
                     if loading?.id == id { loading?.task.cancel() }
                     failed(asked)
+                    // It was waited for long: its end, which comes next, counts once more.
+                    troubles += 1
                 case .stale, .recovered: break
                 case .ended: return
                 case .gaveUp(let failure):
@@ -126,7 +128,7 @@ final class PlaylistFollower: Sendable {
             alarm?.cancel()
             switch event {
             case .loaded(let id, let playlist, let base):
-                failures = 0
+                troubles = 0
                 take(playlist, base, asked, aligned)
                 machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
             case .failed(let id, let failure):
@@ -138,7 +140,8 @@ final class PlaylistFollower: Sendable {
                     giveUp(failure)
                     return
                 }
-                if failures >= uris.count * Self.reloadTries { note(trouble: failure) }
+                troubles += 1
+                if troubles >= uris.count * Self.reloadTries { note(trouble: failure) }
                 machine.handle(.failed(id: id, failure.failure), at: MonotonicClock.now())
             case .tick: machine.advance(to: MonotonicClock.now())
             case nil: return

@@ -7,7 +7,7 @@ internal import Synchronization
 /// Loads one rendition's segments in order, as much as its bounds allow: what is pictures and sound in one, a language's
 /// sound, or subtitles.
 final class RenditionLoader: Sendable {
-    private struct State {
+    struct State {
         var segments: [LoadedSegment] = []
         /// Rises with each seek; what belongs to an earlier one is not taken.
         var generation = 0
@@ -33,12 +33,12 @@ final class RenditionLoader: Sendable {
     private let fetcher: HLSFetcher
     private let bounds: LoaderBounds
     private let usesParts: Bool
-    private let wait: ReaderWait
-    private let state = Mutex(State())
-    private let choice: Mutex<VariantChoice?>
+    let wait: ReaderWait
+    let state = Mutex(State())
+    let choice: Mutex<VariantChoice?>
     private let changes = ChangeSignal()
     private let hints: PartHints
-    private let steering: SteeringFollower?
+    let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
     private let aligned: PlaylistTimeline?
     /// Of all variants, as their playlists come.
@@ -439,85 +439,5 @@ final class RenditionLoader: Sendable {
             return choice?.choose(buffered: .zero, goal: bounds.ahead, at: MonotonicClock.now())
         }
         return chosen ?? variants.uris.indices.first { !excluded.contains($0) }
-    }
-}
-
-extension RenditionLoader: SegmentLoad.Owner {
-    var follower: PlaylistFollower? { state.withLock { $0.follower } }
-
-    func take(_ segment: LoadedSegment, of generation: Int) -> Bool {
-        let isTaken = state.withLock { state in
-            guard state.generation == generation else { return false }
-            state.segments.append(segment)
-            return true
-        }
-        wait.raise()
-        return isTaken
-    }
-
-    func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool) {
-        let rate = choice.withLock { choice in
-            choice?.downloaded(bytes: bytes, in: span, isPaced: isPaced)
-            return choice?.throughput.bitrate
-        }
-        if let rate { steering?.measured(rate) }
-    }
-
-    func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool {
-        guard let uri = follower?.current.uri else { return false }
-        if let steering, let pathway = variants.pathway(of: uri) {
-            let isAnother = steering.failed(pathway)
-            let isLeft = state.withLock { state in
-                guard isAnother, state.leftPathways + 1 < steering.order.count else { return false }
-                state.leftPathways += 1
-                leave(segment, &state)
-                return true
-            }
-            if isLeft { return true }
-        }
-        guard isSettled else { return false }
-        return state.withLock { state in
-            let now = MonotonicClock.now()
-            let isAlternative = variants.uris.contains { uris in
-                uris.contains { $0 != uri && !state.failedAddresses.isHopeless($0, at: now) }
-            }
-            guard isAlternative else { return false }
-            // Another of its segments may be there.
-            state.failedAddresses.add([uri], isFinal: false, at: now)
-            state.leaving = failure
-            leave(segment, &state)
-            return true
-        }
-    }
-
-    private func leave(_ segment: LoadedSegment?, _ state: inout State) {
-        guard let segment, state.segments.last === segment else { return }
-        segment.leave()
-        state.segments.removeLast()
-    }
-
-    func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival) {
-        let abandoned = state.withLock { state -> Task<SegmentLoad.End, Never>? in
-            guard state.segments.last === segment else { return nil }
-            // One that is read already is played while it comes. It is late when its end is.
-            let isBegun = segment.isBegun.load(ordering: .relaxed)
-            let buffered = max((isBegun ? segment.end : segment.start) - state.reached, .zero)
-            let measured: (bytes: Int64, span: TimeSpan) =
-                isBegun ? arrival.recent : (arrival.received, arrival.elapsed)
-            let isTooSlow = choice.withLock { choice in
-                guard
-                    choice?.abandons(
-                        received: arrival.received, in: arrival.elapsed, ofSegment: segment.duration,
-                        length: arrival.length, recent: measured, buffered: buffered) == true
-                else { return false }
-                choice?.abandoned(bytes: measured.bytes, in: measured.span)
-                return true
-            }
-            guard isTooSlow else { return nil }
-            segment.leave()
-            state.segments.removeLast()
-            return state.fetching
-        }
-        abandoned?.cancel()
     }
 }

@@ -102,7 +102,7 @@ final class SegmentPackets {
     // MARK: Where it lies
 
     private func placed(_ packet: CodedPacket, _ clocks: inout MediaClocks) -> [CodedPacket] {
-        if let offset { return [packet.moved(by: offset)] }
+        if let offset { return [moved(packet, by: offset)] }
         unplaced.append(packet)
         let isFirst = packet.medium == .picture || packet.medium == .sound && !media.contains(.picture)
         return isFirst ? settled(by: packet, &clocks) : []
@@ -127,7 +127,12 @@ final class SegmentPackets {
         }
         offset = found
         defer { unplaced.removeAll() }
-        return unplaced.map { $0.moved(by: found) }
+        return unplaced.map { moved($0, by: found) }
+    }
+
+    /// A clock may begin anew within a segment, and between a picture's decoding and its showing.
+    private func moved(_ packet: CodedPacket, by offset: TimeSpan) -> CodedPacket {
+        packet.moved(by: offset, near: beginning ?? segment.start, wrap: container?.wrap)
     }
 
     /// What it tells of itself, beside its packets; of the whole segment.

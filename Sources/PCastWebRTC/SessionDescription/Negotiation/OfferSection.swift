@@ -17,6 +17,11 @@ public struct OfferSection: Sendable {
     public var layers: [String]
     /// Puts repetitions (RFC 2198) before what they repeat, without which Chromium's answer sends none.
     public var prefersRedundancy = false
+    /// The identification tag, `a=mid` (RFC 5888, section 9.1); nil for the section's index.
+    public var mid: String?
+    /// Offers retransmissions (RTX, RFC 4588). Chromium rejects an audio section that announces their source in an
+    /// `a=ssrc-group:FID`.
+    public var offersRetransmission = true
 
     public init(
         type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, format: CarriedFormat? = nil,

@@ -262,6 +262,7 @@ public struct Platform: Sendable {
             service: timelines, access: TimelineAccess(gatekeeper: gatekeeper, credentials: credentials), logger: logger
         ).addRoutes(to: routes)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        TelemetryDoor().addRoutes(to: routes)
         ApplicationDoor(
             gatekeeper: gatekeeper, credentials: credentials, directory: directory, kept: kept, histories: histories,
             dashboard: dashboard,

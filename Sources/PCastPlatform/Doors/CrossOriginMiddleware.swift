@@ -2,10 +2,14 @@ import HTTPTypes
 import Hummingbird
 import PCastWeb
 
-/// Lets pages of other sites speak WHIP and WHEP (WH2): their requests carry a token, so nothing is given away that the
-/// token does not give. Errors say so too, or the page could not read them.
+/// Lets pages of other sites speak WHIP and WHEP: their requests carry a token, so nothing is given away that the
+/// token does not give. The same holds for what Phenix's Web SDK asks without a token: where the platform is, and to take
+/// metrics. Errors say so too, or the page could not read them.
 struct CrossOriginMiddleware: RouterMiddleware {
-    private static let doors = WebRTCDoor.Kind.allCases.map { "/\($0.rawValue)" }
+    private static let doors =
+        WebRTCDoor.Kind.allCases.map { "/\($0.rawValue)" } + [
+            "/pcast/endPoints", "/pcast/endPoint", TelemetryDoor.path,
+        ]
 
     func handle(
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response

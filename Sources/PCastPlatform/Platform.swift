@@ -45,7 +45,7 @@ public struct Platform: Sendable {
             proxyField: configuration.proxyField)
         let directory = StreamDirectory(
             router: router, gatekeeper: gatekeeper, journal: kept.journal, returnTime: configuration.returnTime,
-            admission: admission, statistics: statistics, logger: logger)
+            reasonTimeout: configuration.reasonTimeout, admission: admission, statistics: statistics, logger: logger)
         let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
         await restore(kept, registry, directory)
         let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }

@@ -50,6 +50,10 @@ public struct PlatformConfiguration: Sendable {
     public var sessionAbsence = defaultSessionAbsence
     /// A stream whose publisher is gone because the platform was killed may be gone on with for so long.
     public var returnTime = defaultReturnTime
+    /// The time in which a client may give the reason of a stream's end after it has closed the media connection: Phenix's
+    /// Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's own SDK waits for
+    /// the platform's `StreamEnded` after the end of the media.
+    package var reasonTimeout = TimeSpan.milliseconds(500)
 
     public static let defaultSessionAbsence = TimeSpan.seconds(180)
     public static let defaultReturnTime = TimeSpan.seconds(15)

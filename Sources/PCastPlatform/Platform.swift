@@ -46,7 +46,7 @@ public struct Platform: Sendable {
             proxyField: configuration.proxyField)
         let directory = StreamDirectory(
             router: router, gatekeeper: gatekeeper, journal: kept.journal, returnTime: configuration.returnTime,
-            admission: admission, statistics: statistics, logger: logger)
+            reasonTimeout: configuration.reasonTimeout, admission: admission, statistics: statistics, logger: logger)
         let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
         await restore(kept, registry, directory)
         let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }
@@ -264,6 +264,7 @@ public struct Platform: Sendable {
             service: timelines, access: TimelineAccess(gatekeeper: gatekeeper, credentials: credentials), logger: logger
         ).addRoutes(to: routes)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        TelemetryDoor().addRoutes(to: routes)
         ApplicationDoor(
             gatekeeper: gatekeeper, credentials: credentials, directory: directory, kept: kept, histories: histories,
             dashboard: dashboard,

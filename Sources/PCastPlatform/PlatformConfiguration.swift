@@ -53,6 +53,10 @@ public struct PlatformConfiguration: Sendable {
     public var sessionAbsence = defaultSessionAbsence
     /// The time in which a publisher may resume its stream after the platform was killed.
     public var returnTime = defaultReturnTime
+    /// The time in which a client may give the reason of a stream's end after it has closed the media connection: Phenix's
+    /// Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's own SDK waits for
+    /// the platform's `StreamEnded` after the end of the media.
+    package var reasonTimeout = TimeSpan.milliseconds(500)
 
     /// The default of `sessionAbsence`, 180 s.
     public static let defaultSessionAbsence = TimeSpan.seconds(180)

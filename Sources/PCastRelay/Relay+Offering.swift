@@ -24,6 +24,8 @@ extension Relay {
         if terms.media.contains(.video), !video.isEmpty {
             sections.append(OfferSection(type: .video, direction: .receiveOnly))
         }
+        // Phenix's Web SDK limits its bandwidth by a b= line behind “a=mid:video” of our offer.
+        for index in sections.indices { sections[index].mid = sections[index].type.rawValue }
         guard !sections.isEmpty else { throw .noCommonCodec }
         return offer(sections, capabilities, to: peer, as: .publisher(of: stream), terms, at: now)
     }
@@ -39,8 +41,10 @@ extension Relay {
             let type = format.codec.mediaType
             guard terms.media.contains(type) else { continue }
             guard terms.admits(format.codec) else { throw .noCommonCodec }
-            let source = newSource(stream, type.rawValue, hasRTX: true)
-            sections.append(OfferSection(type: type, direction: .sendOnly, format: format, source: source))
+            let source = newSource(stream, type.rawValue, hasRTX: type == .video)
+            var section = OfferSection(type: type, direction: .sendOnly, format: format, source: source)
+            section.offersRetransmission = type == .video
+            sections.append(section)
         }
         guard !sections.isEmpty else { throw .noCommonCodec }
         return offer(sections, Self.viewing, to: peer, as: .viewer(of: stream), terms, at: now)

@@ -50,7 +50,45 @@ import Testing
         }
     }
 
-    @Test("Nothing but WHIP and WHEP is given to pages of other sites", arguments: ["/", "/pcast/streams", "/metrics"])
+    @Test(
+        "preflights of Phenix's Web SDK pass without a token",
+        arguments: [
+            ("/pcast/endPoints?version=2020-07-15T04:01:43Z&_=1", "GET", "content-type"),
+            ("/pcast/endPoint", "GET", "content-type"), ("/telemetry/metrics", "POST", "content-type"),
+            ("/telemetry/logs", "POST", "content-type"),
+        ])
+    func phenixPreflight(path: String, method: String, header: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send(
+                "OPTIONS", path,
+                [
+                    "Origin": "https://player.example", "Access-Control-Request-Method": method,
+                    "Access-Control-Request-Headers": header,
+                ])
+            #expect(answer.status == 204)
+            #expect(answer.header("Access-Control-Allow-Origin") == "*")
+            #expect(answer.header("Access-Control-Allow-Methods")?.contains(method) == true)
+            #expect(answer.header("Access-Control-Allow-Headers")?.lowercased().contains(header) == true)
+        }
+    }
+
+    @Test(
+        "pages of other sites read where the platform is, and errors of these routes",
+        arguments: [
+            ("GET", "/pcast/endPoints", 200), ("GET", "/pcast/endPoint", 200), ("PUT", "/pcast/endPoints", 405),
+            ("GET", "/telemetry/metrics", 405), ("POST", "/telemetry/other", 404),
+        ])
+    func openRoutes(method: String, path: String, status: Int) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send(method, path, ["Origin": "https://player.example"])
+            #expect(answer.status == status)
+            #expect(answer.header("Access-Control-Allow-Origin") == "*")
+        }
+    }
+
+    @Test(
+        "Nothing else is given to pages of other sites",
+        arguments: ["/", "/pcast/streams", "/metrics", "/pcast/endPointsAndMore"])
     func otherDoorsAreClosed(path: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", path, ["Origin": "https://player.example"])

@@ -159,6 +159,34 @@ import Testing
         #expect(server.pollAll().isEmpty)
     }
 
+    @Test("Responses and errors have message type 1, and events have 2, as mq.Message has them in field 7")
+    mutating func messageTypes() throws {
+        func kinds(_ outputs: [ServerConversation.Output]) throws -> [MQResponse.MessageType] {
+            try outputs.compactMap { if case .send(let frame) = $0 { try frame.response().messageType } else { nil } }
+        }
+        let id = try handedOut(Samples.authenticate())
+        server.handle(.respond(id, Samples.authenticated(.ok)), at: at(0))
+        #expect(try kinds(server.pollAll()) == [.response])
+        server.handle(.event(Samples.streamEnded), at: at(0))
+        let event = server.pollAll()
+        #expect(try kinds(event) == [.event])
+        // Field 2, request ID: “9”; field 3, type: “x”; field 5, payload: empty.
+        let unknown: [UInt8] = [0x12, 1, 0x39, 0x1A, 1, 0x78, 0x2A, 0]
+        server.handle(.received(.binary(unknown)), at: at(0))
+        let error = server.pollAll()
+        #expect(try kinds(error) == [.response])
+        // The bytes of the field: its number times eight, then its value.
+        for (outputs, value) in [(event, UInt8(2)), (error, 1)] {
+            guard case .send(let frame)? = outputs.first else { throw Surprise(outputs: outputs) }
+            let bytes =
+                switch frame {
+                case .binary(let bytes): bytes
+                case .text(let text): try #require(Base64.decode(text))
+                }
+            #expect(bytes.suffix(2) == [7 << 3, value])
+        }
+    }
+
     @Test mutating func anAuthenticationThatNobodyAnswersRefusesWhatWaitsForIt() throws {
         let id = try handedOut(Samples.authenticate())
         _ = say(Samples.setupStream())

@@ -3,9 +3,13 @@ import Hummingbird
 import PCastWeb
 
 /// Permits pages of other sites to use WHIP and WHEP (CORS). Their requests carry a token, so CORS gives no additional
-/// access. Error responses have the header fields too, because the page could not read them otherwise.
+/// access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token. Error responses have the
+/// header fields too, because the page could not read them otherwise.
 struct CrossOriginMiddleware: RouterMiddleware {
-    private static let doors = WebRTCDoor.Kind.allCases.map { "/\($0.rawValue)" }
+    private static let doors =
+        WebRTCDoor.Kind.allCases.map { "/\($0.rawValue)" } + [
+            "/pcast/endPoints", "/pcast/endPoint", TelemetryDoor.path,
+        ]
 
     func handle(
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response

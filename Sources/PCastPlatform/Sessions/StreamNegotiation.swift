@@ -68,7 +68,8 @@ extension PCastCreateStreamResponse {
             createAnswerDescriptionResponse.sessionDescription.type = .answer
             createAnswerDescriptionResponse.sessionDescription.sdp = participation.description.text
         }
-        rtcConfiguration.bundlePolicy = .maxBundle
+        // Phenix's Web SDK makes “maxbundle” of the bundle policy's name, which is no value of RTCBundlePolicy: browsers then
+        // throw. Our offer has one bundle anyway.
         rtcConfiguration.rtcpMuxPolicy = .require
         rtcConfiguration.iceTransportPolicy = .all
         if let relay {

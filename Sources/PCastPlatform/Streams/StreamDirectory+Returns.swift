@@ -119,7 +119,7 @@ extension StreamDirectory {
         switch asked {
         case .stream(let id):
             guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == grant.application,
-                !stream.isEndNoted
+                !stream.isEndNoted, !isClosed(stream)
             else {
                 throw .ended
             }
@@ -133,8 +133,8 @@ extension StreamDirectory {
             let wanted = Set(StreamTags(own: tags, grant).all)
             let candidates = awaited.streams.values.map(\.live) + streams.values
             let former = candidates.filter { stream in
-                stream.application == grant.application && !stream.isEndNoted && stream.publisher != nil
-                    && stream.publisher == grant.publisher && Set(stream.tags) == wanted
+                stream.application == grant.application && !stream.isEndNoted && !isClosed(stream)
+                    && stream.publisher != nil && stream.publisher == grant.publisher && Set(stream.tags) == wanted
             }.max { $0.ordinal < $1.ordinal }
             guard let former else { return nil }
             return await lift(former.id, isOwn: former.session != nil && former.session == visitor.sessionID)
@@ -220,7 +220,9 @@ extension StreamDirectory {
             awaited.add(former)
             throw error
         }
-        stream.peer = enter(stream.id, seat, origin: stream.id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
+        stream.peer = enter(
+            stream.id, seat, origin: stream.id, isPublisher: true, hasSession: grant.hasSession(visitor), onEnd: onEnd,
+            onQuality: onQuality)
         stream.session = visitor.sessionID
         stream.address = visitor.address
         stream.hasMedia = false
@@ -305,7 +307,9 @@ extension StreamDirectory {
             awaited.add(viewing)
             throw error
         }
-        let peer = enter(id, seat, origin: viewing.origin, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(
+            id, seat, origin: viewing.origin, isPublisher: false, hasSession: grant.hasSession(visitor), onEnd: onEnd,
+            onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
             let answer = try await router.view(
@@ -324,7 +328,7 @@ extension StreamDirectory {
 
     /// Disconnects a subscriber that sends its request again, because it may not have received the last response.
     private func detachViewing(_ id: StreamID, of session: SessionID?) async {
-        guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher,
+        guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher, !viewer.isClosed,
             let owner = viewer.returning?.session, owner == session, let stream = streams[viewer.origin]
         else { return }
         forget(peer)

@@ -22,6 +22,10 @@ actor StreamDirectory {
         let seat: Seat
         /// The session that may resume the viewing, and the function that notifies it; nil if nobody may.
         var returning: (session: SessionID, onInterruption: AwaitedStreams.InterruptionAction)?
+        /// Whether a client's session may give the reason of its end; see `noteClosed`.
+        let hasSession: Bool
+        /// Its media connection is closed, and the reason may still come.
+        var isClosed = false
         /// Whether no packets arrive at the moment.
         var isAway = false
         /// The base of the answer to an ICE restart: the platform's answer, or its offer in the form of an answer.
@@ -55,6 +59,8 @@ actor StreamDirectory {
     /// The streams and viewings that may be resumed, the time for it, and the requests that wait for it.
     var awaited = AwaitedStreams()
     let returnTime: TimeSpan
+    /// See `PlatformConfiguration.reasonTimeout`.
+    let reasonTimeout: TimeSpan
     var arrivals: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
     var nextArrival = 0
     /// The streams that are being resumed.
@@ -68,10 +74,12 @@ actor StreamDirectory {
 
     init(
         router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal,
-        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime, admission: Admission,
+        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime,
+        reasonTimeout: TimeSpan = .milliseconds(500), admission: Admission,
         statistics: PlatformStatistics, logger: Logger
     ) {
         self.returnTime = returnTime
+        self.reasonTimeout = reasonTimeout
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
@@ -125,7 +133,9 @@ actor StreamDirectory {
         try checkBitrate(for: grant.application, seat)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
-        let peer = enter(id, seat, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(
+            id, seat, origin: id, isPublisher: true, hasSession: grant.hasSession(visitor), onEnd: onEnd,
+            onQuality: onQuality)
         var stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: StreamTags(own: grant.work?.tags ?? tags, grant), capabilities: grant.capabilities,
@@ -196,7 +206,8 @@ actor StreamDirectory {
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(
-            id, seat, origin: stream.id, isPublisher: false, isPreview: isPreview, onEnd: onEnd, onQuality: onQuality)
+            id, seat, origin: stream.id, isPublisher: false, isPreview: isPreview,
+            hasSession: grant.hasSession(visitor), onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
@@ -228,7 +239,9 @@ actor StreamDirectory {
     /// - Throws: ``Refusal``.
     private func find(_ asked: StreamID?, for grant: Grant, visitor: Visitor) throws(Refusal) -> LiveStream {
         let named = asked ?? grant.token?.originStreamID.map { StreamID($0) }
-        let candidates = streams.values.filter { $0.application == grant.application && !$0.isAwaitingAnswer }
+        let candidates = streams.values.filter {
+            $0.application == grant.application && !$0.isAwaitingAnswer && !isClosed($0)
+        }
         guard let named else {
             let tag = grant.token?.requiredTag
             let tagged = candidates.filter { stream in tag.map { stream.authorizingTags.contains($0) } ?? true }
@@ -316,13 +329,14 @@ actor StreamDirectory {
 
     func enter(
         _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
-        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
+        hasSession: Bool = false, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
+        onQuality: @escaping QualityAction
     ) -> PeerID {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
             streamID: id, origin: origin, isPublisher: isPublisher, isPreview: isPreview, onEnd: onEnd, seat: seat,
-            onQuality: onQuality, entered: MonotonicClock.now())
+            hasSession: hasSession, onQuality: onQuality, entered: MonotonicClock.now())
         peers[id] = peer
         if !isPublisher, !isPreview { viewing.enter(origin) }
         return peer
@@ -352,30 +366,6 @@ actor StreamDirectory {
         }
     }
 
-    static func refusal(_ error: RelayError) -> Refusal {
-        switch error {
-        case .description(let problem):
-            Refusal(.badRequest, "The session description cannot be used: \(problem).")
-        case .noCommonCodec:
-            Refusal(
-                .unsupported,
-                "Nothing of the description can be used. H.264, VP8 and Opus are supported, and a viewer has to offer "
-                    + "a track that the stream has, in its codec.")
-        case .unacceptable(let sections): .unacceptable(sections)
-        case .wrongDirection:
-            Refusal(
-                .badRequest,
-                "The session description goes the wrong way: who publishes says sendonly or sendrecv, and who views "
-                    + "recvonly or sendrecv.")
-        case .unknownStream: .noStream
-        case .streamExists: Refusal(.conflict, "The stream exists already.")
-        case .noOffer: Refusal(.conflict, "There is no offer to answer, or it was answered before.")
-        case .unknownLayer(let name): Refusal(.badRequest, "The stream has no layer “\(name)”.")
-        case .unknownPeer: Refusal(.gone, "The session has ended.")
-        case .full: Refusal(.capacity, "The platform is full: try again later.")
-        }
-    }
-
     // MARK: Ending
 
     /// Ends a stream or viewing with a reason. Returns false if there is none with that identifier. Only the first
@@ -402,6 +392,7 @@ actor StreamDirectory {
         for (viewer, participant) in participants where participant.origin == id && viewer != peer {
             participants[viewer]?.ending = participant.ending ?? end
         }
+        await noteClosed(of: id)
         await router.end(peer, reason: end.reason)
         return true
     }
@@ -420,7 +411,7 @@ actor StreamDirectory {
             case .mediaStarted(let peer): noteMedia(peer)
             case .ended(let peer, let reason):
                 router.forget(peer)
-                await noteEnd(peer, reason)
+                await noteClosed(peer, reason)
             case .connected(let peer, let profile):
                 noteConnected(peer)
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
@@ -481,7 +472,7 @@ actor StreamDirectory {
 
     private func removeListener(_ number: Int, of peer: PeerID) { participants[peer]?.listeners[number] = nil }
 
-    private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
+    func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard let participant = participants[peer] else { return }
         let stream = streams[participant.streamID]
         let end = StreamEnd(

@@ -102,7 +102,7 @@ public struct ServerConversation: Machine {
             refuse(frame)
         case .heard: lastHeard = now
         case .respond(let id, let response): respond(to: id, response, at: now)
-        case .event(let event): send(event.message, wireID: "")
+        case .event(let event): send(event.message, wireID: "", as: .event)
         }
     }
 
@@ -264,8 +264,9 @@ extension ServerConversation {
         send(MQError.with { $0.reason = reason }, wireID: wireID)
     }
 
-    private mutating func send(_ message: any Message, wireID: String) {
+    private mutating func send(_ message: any Message, wireID: String, as kind: MQResponse.MessageType = .response) {
         let envelope = MQResponse.with {
+            $0.messageType = kind
             $0.requestID = wireID
             $0.type = type(of: message).protoMessageName
             $0.payload = Data(serializing: message)

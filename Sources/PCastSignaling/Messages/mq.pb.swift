@@ -144,7 +144,28 @@ public nonisolated struct MQResponse: Sendable {
   /// Milliseconds since the Unix epoch.
   public var wallTime: [Double] = []
 
+  /// Current SDKs of Phenix decode every envelope as one message, whose kind is in this field. Older ones ignore it.
+  public var messageType: MQResponse.MessageType {
+    get {_messageType ?? .request}
+    set {_messageType = newValue}
+  }
+  /// Returns true if `messageType` has been explicitly set.
+  public var hasMessageType: Bool {self._messageType != nil}
+  /// Clears the value of `messageType`. Subsequent reads from it will return its default value.
+  public mutating func clearMessageType() {self._messageType = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public nonisolated enum MessageType: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+    case request = 0
+    case response = 1
+    case event = 2
+
+    public init() {
+      self = .request
+    }
+
+  }
 
   public init() {}
 
@@ -153,6 +174,7 @@ public nonisolated struct MQResponse: Sendable {
   fileprivate var _type: String? = nil
   fileprivate var _encoding: String? = nil
   fileprivate var _payload: Data? = nil
+  fileprivate var _messageType: MQResponse.MessageType? = nil
 }
 
 public nonisolated struct MQError: Sendable {
@@ -273,7 +295,7 @@ nonisolated extension MQRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension MQResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Response"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}requestId\0\u{1}type\0\u{1}encoding\0\u{1}payload\0\u{1}wallTime\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}requestId\0\u{1}type\0\u{1}encoding\0\u{1}payload\0\u{1}wallTime\0\u{1}messageType\0")
 
   public var isInitialized: Bool {
     if self._requestID == nil {return false}
@@ -294,6 +316,7 @@ nonisolated extension MQResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 4: try { try decoder.decodeSingularStringField(value: &self._encoding) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self._payload) }()
       case 6: try { try decoder.decodeRepeatedDoubleField(value: &self.wallTime) }()
+      case 7: try { try decoder.decodeSingularEnumField(value: &self._messageType) }()
       default: break
       }
     }
@@ -322,6 +345,9 @@ nonisolated extension MQResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if !self.wallTime.isEmpty {
       try visitor.visitRepeatedDoubleField(value: self.wallTime, fieldNumber: 6)
     }
+    try { if let v = self._messageType {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -332,9 +358,14 @@ nonisolated extension MQResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs._encoding != rhs._encoding {return false}
     if lhs._payload != rhs._payload {return false}
     if lhs.wallTime != rhs.wallTime {return false}
+    if lhs._messageType != rhs._messageType {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
+}
+
+nonisolated extension MQResponse.MessageType: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0Request\0\u{1}Response\0\u{1}Event\0")
 }
 
 nonisolated extension MQError: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

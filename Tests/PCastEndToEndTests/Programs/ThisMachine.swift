@@ -17,6 +17,17 @@ enum ThisMachine {
             || leaveOut("Firefox", "scripts/peers has not installed the Python package websockets")
     }()
 
+    /// Files of Phenix's public Web SDK, which is not a part of this project: several versions with colons between.
+    static let webSDKs: [String] = {
+        let variable = "PCAST_PHENIX_WEB_SDK"
+        let paths = (ProcessInfo.processInfo.environment[variable] ?? "").split(separator: ":").map(String.init)
+        if paths.isEmpty { _ = leaveOut("Phenix's Web SDK", "\(variable) names no file phenix-web-sdk.js") }
+        return paths
+    }()
+
+    /// Browsers that can be driven.
+    static let browsers = (hasChromium ? ["chromium"] : []) + (hasFirefox ? ["firefox"] : [])
+
     /// aiortc, GStreamer and FFmpeg 9, in a network namespace.
     static let hasPeers: Bool = {
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {

@@ -10,7 +10,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 ENVELOPE = """
 Request: 1 ? string sessionId, 2 ? string requestId, 3 ! string type, 4 ? string encoding, 5 ! bytes payload
 Response: 1 ? string sessionId, 2 ! string requestId, 3 ! string type, 4 ? string encoding, 5 ! bytes payload,
-    6 * double wallTime
+    6 * double wallTime, 7 ? Response.MessageType messageType
 Error: 1 ! string reason
 PingPong: 1 ! uint64 originTimestamp, 2 ? uint64 count
 """
@@ -58,6 +58,7 @@ StreamDataQuality: 1 ! string sessionId, 2 ! string streamId, 3 ! uint64 timesta
     4 ! StreamDataQuality.DataQualityStatus status, 5 ! StreamDataQuality.DataQualityReason reason
 """
 
+ENVELOPE_ENUMS = {"Response.MessageType": {"Request": 0, "Response": 1, "Event": 2}}
 ENUMS = {
     "SessionDescription.Type": {"Offer": 0, "Answer": 1},
     "RtcConfiguration.BundlePolicy": {
@@ -102,7 +103,7 @@ def _file(package, table, enums):
 
 def _classes():
     pool = descriptor_pool.DescriptorPool()
-    for package, table, enums in (("mq", ENVELOPE, {}), ("pcast", PCAST, ENUMS)):
+    for package, table, enums in (("mq", ENVELOPE, ENVELOPE_ENUMS), ("pcast", PCAST, ENUMS)):
         pool.Add(_file(package, table, enums))
     names = [
         f"{package}.{line.split(':')[0]}"

@@ -9,6 +9,8 @@ import websockets
 import pcast_messages
 
 TIMEOUT = 60
+RESPONSE, EVENT = 1, 2
+"""Values of `messageType`."""
 
 
 class Session:
@@ -40,6 +42,8 @@ class Session:
             envelope = pcast_messages.CLASSES["mq.Response"].FromString(base64.b64decode(text, validate=True))
             kind = pcast_messages.CLASSES[envelope.type]
             message = kind.FromString(envelope.payload)
+            if envelope.messageType != (RESPONSE if envelope.requestId else EVENT):
+                raise RuntimeError(f"{envelope.type} has message type {envelope.messageType}")
             if envelope.requestId:
                 self._waiting.pop(envelope.requestId).set_result((envelope.type, message))
             elif envelope.type == "pcast.StreamEnded":

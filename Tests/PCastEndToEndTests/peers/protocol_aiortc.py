@@ -46,7 +46,7 @@ class Stream:
         self.identifier = None
         self.offered = ""
         self.trickles = False
-        self.bundles = False
+        self.configuration = None
 
     async def offer(self, stream_token, **origin):
         """The client's offer inside `SetupStream`: the answer comes with the response, one round trip later.
@@ -99,18 +99,19 @@ class Stream:
         candidates = []
         lines = self.connection.localDescription.sdp.splitlines()
         section = -1
+        mids = [line[6:] for line in lines if line.startswith("a=mid:")]
         for line in lines:
             section += line.startswith("m=")
             if line.startswith("a=candidate:"):
                 candidates.append(pcast_messages.message(
-                    "IceCandidate", candidate=line[2:], sdpMLineIndex=section, sdpMid=str(section)))
+                    "IceCandidate", candidate=line[2:], sdpMLineIndex=section, sdpMid=mids[section]))
         await self.session.ask(
             "AddIceCandidates", streamId=self.identifier, candidates=candidates, options=["completed"])
 
     def _take(self, created):
         assert created.status == "ok", created.status
         self.identifier = created.streamId
-        self.bundles = created.rtcConfiguration.bundlePolicy == 3
+        self.configuration = created.rtcConfiguration
 
     async def connected(self):
         deadline = time.monotonic() + aiortc_peer.CONNECT_TIMEOUT
@@ -185,7 +186,11 @@ async def play(part, options, publisher_offers):
             viewerState=viewed.connection.connectionState, codecs=aiortc_peer.codecs(viewed.connection),
             **aiortc_peer.security(viewed.connection.getTransceivers()[0].receiver.transport))
         part.check("each has a session of its own", one.identifier and other.identifier not in (None, one.identifier))
-        part.check("rtcConfiguration bundles", published.bundles and viewed.bundles)
+        # Phenix's Web SDK makes no RTCBundlePolicy of this enumeration's names.
+        part.check("rtcConfiguration has no bundle policy", not any(
+            stream.configuration.HasField("bundlePolicy") for stream in (published, viewed)))
+        part.check("rtcConfiguration requires rtcp-mux", all(
+            stream.configuration.rtcpMuxPolicy == 2 for stream in (published, viewed)))
         answering = viewed if publisher_offers else published
         way = "a=sendonly" if publisher_offers else "a=recvonly"
         part.check("candidates are taken as they come", answering.trickles)

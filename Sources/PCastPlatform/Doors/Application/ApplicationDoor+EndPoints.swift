@@ -17,14 +17,21 @@ extension ApplicationDoor {
                 status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-cache"],
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
         }
-        for path: RouterPath in ["endPoints", "endPoint", "openapi.json"] { refuseOthers(group, path, than: [.get]) }
+        refuseOthers(group, "openapi.json", than: [.get])
+        // Phenix's Web SDK of 2020 asks with a Content-Type, and pages of other sites therefore send a preflight.
+        for path: RouterPath in ["endPoints", "endPoint"] {
+            group.on(path, method: .options) { _, _ in
+                CrossOriginMiddleware.preflight(allow: "GET, HEAD, OPTIONS", accept: nil)
+            }
+            refuseOthers(group, path, than: [.get, .options])
+        }
     }
 
     private static func text(_ address: String?) -> Response {
         guard let address else {
             return ApplicationFailure.badRequest("The request names no host that it was sent to.").response
         }
-        return DoorResponse.text(.ok, address, [.cacheControl: "no-store", .accessControlAllowOrigin: "*"])
+        return DoorResponse.text(.ok, address, [.cacheControl: "no-store"])
     }
 
     /// Returns a URI with the host of the client's request; nil if the request has no `Host` field.

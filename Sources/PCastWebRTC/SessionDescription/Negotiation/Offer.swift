@@ -19,7 +19,8 @@ public struct Offer: Sendable {
     ) {
         precondition(sections.count <= SDPLimits.mediaSections, "a description has at most 32 sections")
         let media = sections.enumerated().map { index, section in
-            Self.media(section, mid: String(index), transport: transport, capabilities: capabilities)
+            Self.media(
+                section, mid: section.mid ?? String(index), transport: transport, capabilities: capabilities)
         }
         description = SessionDescription(
             origin: SessionOrigin(sessionID: originSessionID), bundle: media.compactMap(\.mid),
@@ -48,6 +49,7 @@ public struct Offer: Sendable {
         let codecs = section.format.map { [$0.codec] } ?? section.codecs ?? capabilities.codecs
         for codec in codecs where codec.mediaType == section.type {
             var format = format(for: codec, carrying: section.format, capabilities: capabilities)
+            if !section.offersRetransmission { format.rtxPayloadType = nil }
             if codec.mediaType == .video, section.direction.receives, let start = capabilities.startBitrate {
                 format.parameters["x-google-start-bitrate"] = String(start.bitsPerSecond / 1_000)
             }

@@ -17,6 +17,11 @@ public struct OfferSection: Sendable {
     public var layers: [String]
     /// Whether the format with redundancy (RFC 2198) comes first. Chromium sends redundancy only then.
     public var prefersRedundancy = false
+    /// The identification tag, `a=mid` (RFC 5888, section 9.1); nil for the section's index.
+    public var mid: String?
+    /// Offers retransmissions (RTX, RFC 4588). Chromium rejects an audio section that announces their source in an
+    /// `a=ssrc-group:FID`.
+    public var offersRetransmission = true
 
     /// Creates a section.
     public init(

@@ -1,0 +1,39 @@
+import PCastMedia
+import PCastRelay
+
+/// The end of a participation whose media connection is closed before its client says why: Phenix's Web SDK closes the
+/// peer connection, and sends `DestroyStream` afterwards.
+extension StreamDirectory {
+    /// Notes the end of a peer at the relay: at once if its reason is known, otherwise when the reason has come, or its time
+    /// is over.
+    func noteClosed(_ peer: PeerID, _ reason: StreamEndedReason) async {
+        guard reason == .ended, awaitsReason(peer) else { return await noteEnd(peer, reason) }
+        participants[peer]?.isClosed = true
+        let timeout = Duration.nanoseconds(reasonTimeout.nanoseconds)
+        Task { [weak self] in
+            try? await Task.sleep(for: timeout)
+            await self?.noteEnd(peer, reason)
+        }
+    }
+
+    /// Notes the end of a stream, and of its viewers, for which a reason has come after their media connections were closed.
+    func noteClosed(of id: StreamID) async {
+        let closed = participants.filter { $0.value.isClosed && ($0.value.streamID == id || $0.value.origin == id) }
+        for peer in closed.keys.sorted(by: { $0.value < $1.value }) { await noteEnd(peer, .ended) }
+    }
+
+    /// Whether the media connection of a stream's publisher is closed.
+    func isClosed(_ stream: LiveStream) -> Bool { participants[stream.peer]?.isClosed ?? false }
+
+    /// The relay ends viewers together with their publisher, whose session may give the reason of all these ends.
+    private func awaitsReason(_ peer: PeerID) -> Bool {
+        guard let participant = participants[peer], participant.ending == nil else { return false }
+        let publisher = streams[participant.origin].flatMap { participants[$0.peer] }
+        return participant.hasSession || publisher?.hasSession ?? false
+    }
+}
+
+extension Grant {
+    /// Whether a client's session has the stream. The platform's own workers say why a stream ends before they close it.
+    func hasSession(_ visitor: Visitor) -> Bool { work == nil && visitor.sessionID != nil }
+}

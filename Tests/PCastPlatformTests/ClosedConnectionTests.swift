@@ -1,0 +1,113 @@
+import PCastMedia
+import PCastPlatform
+import PCastSignaling
+import Testing
+
+/// A client closes its media connection first, and says afterwards why its stream ends.
+@Suite("A reason after the media connection") struct ClosedConnectionTests {
+    /// A stream or a viewing whose media connection is there.
+    private static func join(
+        _ client: ProtocolClient, _ peer: MediaPeer, origin: String? = nil
+    ) async throws -> String {
+        let request = Requests.setUp("", offer: peer.offer, origin: origin)
+        guard case .setupStream(let response)? = try await client.response(request), response.status == "ok" else {
+            throw Failure()
+        }
+        let created = response.createStreamResponse
+        let answer = created.createAnswerDescriptionResponse.sessionDescription.sdp
+        guard try await peer.connect(answer) else { throw Failure() }
+        return created.streamID
+    }
+
+    private struct Failure: Error {}
+
+    /// Runs `body` with a publisher and a viewer, each in a session of its own.
+    private static func run(
+        reasonTimeout: TimeSpan,
+        _ body: @Sendable (_ publishing: Side, _ viewing: Side, TestPlatform) async throws -> Void
+    ) async throws {
+        try await TestPlatform.runConfigured(configure: { $0.reasonTimeout = reasonTimeout }) { platform in
+            try await ProtocolClient.run(platform) { one async throws in
+                _ = try await one.authenticate()
+                let publisher = try MediaPeer.publisher()
+                let stream = try await join(one, publisher)
+                try await ProtocolClient.run(platform) { [one] other async throws in
+                    _ = try await other.authenticate()
+                    let viewer = try MediaPeer.viewer()
+                    let view = try await join(other, viewer, origin: stream)
+                    try await body(
+                        Side(client: one, peer: publisher, stream: stream),
+                        Side(client: other, peer: viewer, stream: view), platform)
+                }
+            }
+        }
+    }
+
+    private struct Side: Sendable {
+        let client: ProtocolClient
+        let peer: MediaPeer
+        let stream: String
+    }
+
+    /// Longer than any test takes.
+    private static let ample = TimeSpan.seconds(600)
+
+    @Test("DestroyStream after the publisher's connection gives the reason to publisher and viewers")
+    func publisher() async throws {
+        try await Self.run(reasonTimeout: Self.ample) { publishing, viewing, platform in
+            try await publishing.peer.close()
+            // From now on the platform knows that the media have ended.
+            #expect(
+                try await eventually {
+                    try await viewing.client.ask(try Requests.view(origin: publishing.stream)) == .noStreamPlaying
+                })
+            #expect(await publishing.client.ended.isEmpty)
+            #expect(await viewing.client.ended.isEmpty)
+            let request = Requests.destroy(publishing.stream, reason: "done-with-it")
+            #expect(try await publishing.client.ask(request) == .ok)
+            #expect(try await publishing.client.reason(publishing.stream) == "done-with-it")
+            #expect(try await viewing.client.reason(viewing.stream) == "done-with-it")
+            #expect(try await publishing.client.ask(request) == .gone)
+            #expect(try await platform.reaches("pcast_streams", 0))
+            #expect(try await platform.reaches("pcast_viewers", 0))
+        }
+    }
+
+    @Test("DestroyStream after a viewer's connection gives the reason of the viewing, and the stream goes on")
+    func viewer() async throws {
+        try await Self.run(reasonTimeout: Self.ample) { publishing, viewing, platform in
+            try await viewing.peer.close()
+            #expect(try await viewing.client.ask(Requests.destroy(viewing.stream, reason: "seen-enough")) == .ok)
+            #expect(try await viewing.client.reason(viewing.stream) == "seen-enough")
+            #expect(try await platform.reaches("pcast_viewers", 0))
+            #expect(try await platform.figure("pcast_streams") == 1)
+            #expect(await publishing.client.ended.isEmpty)
+        }
+    }
+
+    @Test("Without DestroyStream both end normally when its time is over") func nothing() async throws {
+        try await Self.run(reasonTimeout: .milliseconds(50)) { publishing, viewing, platform in
+            try await publishing.peer.close()
+            #expect(try await publishing.client.reason(publishing.stream) == "ended")
+            #expect(try await viewing.client.reason(viewing.stream) == "ended")
+            let request = Requests.destroy(publishing.stream, reason: "done-with-it")
+            #expect(try await publishing.client.ask(request) == .gone)
+            #expect(try await platform.reaches("pcast_streams", 0))
+        }
+    }
+
+    @Test("A stream whose connection is closed is not published again under its name") func resumed() async throws {
+        try await Self.run(reasonTimeout: Self.ample) { publishing, viewing, _ in
+            try await publishing.peer.close()
+            #expect(
+                try await eventually {
+                    try await viewing.client.ask(try Requests.view(origin: publishing.stream)) == .noStreamPlaying
+                })
+            guard case .setupStream(var message) = try Requests.publish() else { return }
+            message.createStream.options = ["resume-stream=\(publishing.stream)"]
+            #expect(try await publishing.client.ask(.setupStream(message)) == .gone)
+            #expect(try await publishing.client.ask(Requests.bye("")) == .ok)
+            #expect(try await viewing.client.reason(viewing.stream) == "ended")
+        }
+    }
+}

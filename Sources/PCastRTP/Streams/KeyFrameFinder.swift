@@ -24,6 +24,8 @@ public struct KeyFrameFinder: Sendable {
         let since: Instant
         /// It was found to be a key frame.
         var isFound = false
+        /// The packet before it was waited for long enough, and it was looked at since.
+        var hasWaited = false
     }
 
     /// How long the packet before an IDR slice is waited for, as it may begin the frame: a retransmission takes about that.
@@ -32,12 +34,18 @@ public struct KeyFrameFinder: Sendable {
     private static let longestLack = TimeSpan.seconds(1 as Int64)
     /// Packets of a frame before its first IDR slice that are looked at.
     private static let longestHead: Int64 = 64
+    /// NAL units of these packets that are looked at: a packet that aggregates has room for hundreds.
+    private static let mostUnitsOfHead = 256
+    /// Parameter sets of one packet that are kept.
+    private static let mostSetsOfPacket = 8
     /// Fragments of a parameter set.
     private static let longestFragmentation: Int64 = 16
 
     public private(set) var parameterSets = H264ParameterSets()
     private let aggregates: Bool
     private var candidate: Candidate?
+    /// NAL units that were looked at.
+    private(set) var unitsRead = 0
 
     /// - Parameters:
     ///   - parameterSets: what the source's description says (`sprop-parameter-sets`), each a NAL unit.
@@ -102,7 +110,7 @@ public struct KeyFrameFinder: Sendable {
     private mutating func appendedH264(to log: inout PacketLog) -> KeyFrame? {
         let position = log.end - 1
         let (sequence, timestamp, arrival) = (log[position].sequence, log[position].timestamp, log[position].arrival)
-        let hasIDR = rememberParameterSets(at: position, sequence, in: log)
+        let (hasIDR, hasSets) = rememberParameterSets(at: position, sequence, in: log)
         if candidate?.timestamp == timestamp {
             if sequence < candidate!.first, hasIDR || candidate!.isFound { candidate!.first = sequence }
         } else if hasIDR, candidate.map({ sequence > $0.first }) ?? true {
@@ -110,24 +118,37 @@ public struct KeyFrameFinder: Sendable {
         }
         guard let candidate else { return nil }
         if !candidate.isFound, arrival - candidate.since > Self.longestLack { self.candidate = nil }
-        if candidate.isFound, candidate.timestamp != timestamp || candidate.first != sequence { return nil }
+        if candidate.isFound {
+            if candidate.timestamp != timestamp || candidate.first != sequence { return nil }
+        } else {
+            // Nothing else changes what was seen the last time.
+            let isOfHead =
+                candidate.timestamp == timestamp && sequence >= candidate.first
+                && sequence - candidate.first < Self.longestHead
+            let endsWait = !candidate.hasWaited && arrival - candidate.since >= Self.longestWait
+            guard isOfHead || hasSets || endsWait || sequence == candidate.first - 1 else { return nil }
+            if endsWait { self.candidate?.hasWaited = true }
+        }
         guard let keyFrame = find(arrival, in: &log) else { return nil }
         // One that turns out to begin earlier is no other.
         defer { self.candidate?.isFound = true }
         return candidate.isFound ? nil : keyFrame
     }
 
-    /// Keeps the parameter sets of a packet; answers whether it has IDR slices.
+    /// Keeps the parameter sets of a packet; answers whether it has IDR slices, and whether it had parameter sets.
     private mutating func rememberParameterSets(
         at position: Int64, _ sequence: Int64, in log: borrowing PacketLog
-    ) -> Bool {
+    ) -> (hasIDR: Bool, hasSets: Bool) {
         let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
         var reader = H264PayloadReader()
         var hasIDR = false
+        var sets = 0
         while let unit = reader.next(in: payload) {
+            unitsRead &+= 1
             if unit.type == H264NALUnit.idrSlice {
                 hasIDR = true
-            } else if H264NALUnit.isParameterSet(unit.type) {
+            } else if H264NALUnit.isParameterSet(unit.type), sets < Self.mostSetsOfPacket {
+                sets += 1
                 if unit.isWhole {
                     parameterSets.remember(payload.extracting(unit.range), order: sequence)
                 } else if let set = Self.joinFragments(around: sequence, unit.type, in: log) {
@@ -135,7 +156,7 @@ public struct KeyFrameFinder: Sendable {
                 }
             }
         }
-        return hasIDR
+        return (hasIDR, sets > 0)
     }
 
     /// The parameter set of which a packet is a fragment; nil while fragments are missing.
@@ -199,8 +220,9 @@ public struct KeyFrameFinder: Sendable {
     }
 
     /// Nil where the IDR picture's first slice is missing.
-    private func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
+    private mutating func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
         var head = Head()
+        let mostUnits = unitsRead &+ Self.mostUnitsOfHead
         var sequenceSets: UInt32 = 0
         /// Picture parameter sets behind their sequence parameter sets.
         var pictureSets = SIMD4<UInt64>()
@@ -211,6 +233,8 @@ public struct KeyFrameFinder: Sendable {
             let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
             var reader = H264PayloadReader()
             while let unit = reader.next(in: payload) {
+                guard unitsRead != mostUnits else { return nil }
+                unitsRead &+= 1
                 if sequence == first, unit.range.lowerBound <= 3 { Self.note(first: unit, payload, &head) }
                 switch unit.type {
                 case H264NALUnit.sequenceParameterSet, H264NALUnit.pictureParameterSet:

@@ -5,7 +5,12 @@ public import Logging
 public struct EscapingLogHandler: LogHandler {
     private var base: any LogHandler
 
-    public init(_ base: any LogHandler) { self.base = base }
+    public init(_ base: any LogHandler) {
+        self.base = base
+        metadata = base.metadata
+        // Handlers without providers complain when one is set.
+        if let provider = base.metadataProvider { metadataProvider = provider }
+    }
 
     /// A logger of the same label and level that writes to where `logger` does.
     public static func logger(_ logger: Logger) -> Logger {
@@ -20,24 +25,34 @@ public struct EscapingLogHandler: LogHandler {
 
     public var metadata: Logger.Metadata {
         get { base.metadata }
-        set { base.metadata = newValue }
+        set { base.metadata = newValue.mapValues { Self.escaped($0) } }
     }
 
     public var metadataProvider: Logger.MetadataProvider? {
         get { base.metadataProvider }
-        set { base.metadataProvider = newValue }
+        set {
+            base.metadataProvider = newValue.map { provider in
+                Logger.MetadataProvider { provider.get().mapValues { Self.escaped($0) } }
+            }
+        }
     }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { base[metadataKey: key] }
-        set { base[metadataKey: key] = newValue }
+        set { base[metadataKey: key] = newValue.map { Self.escaped($0) } }
     }
 
     public func log(event: LogEvent) {
         var event = event
         event.message = Logger.Message(stringLiteral: Self.escaped("\(event.message)"))
         event.metadata = event.metadata?.mapValues { Self.escaped($0) }
+        event.error = event.error.map { EscapedError(description: Self.escaped("\($0)")) }
         base.log(event: event)
+    }
+
+    /// What an error says of itself; a handler writes that.
+    private struct EscapedError: Error, CustomStringConvertible {
+        let description: String
     }
 
     /// Characters of a message, and of a value of its metadata.

@@ -44,14 +44,17 @@ final class Console: Sendable {
     /// What a person asked for and may hand on to another program; in an event where there are events.
     func result(_ text: String) {
         guard !writesEvents else { return }
+        let text = Self.sentence(text)
         state.withLock { _ in Self.write(text + "\n", to: STDOUT_FILENO) }
     }
+
+    /// A text for a terminal: what others have written stands in it, and must not steer the terminal.
+    static func sentence(_ text: String) -> String { text.escapingControlCharacters(keeping: ["\n", "\t"]) }
 
     /// A sentence for people, above the status block.
     func say(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
-        // What others have written stands in some of them.
-        let sentence = sentence.escapingControlCharacters(keeping: ["\n", "\t"])
+        let sentence = Self.sentence(sentence)
         state.withLock { state in
             if state.held != nil, isatty(descriptor) == 1 {
                 state.held?.append(sentence)

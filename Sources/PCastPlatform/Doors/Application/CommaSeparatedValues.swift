@@ -11,11 +11,28 @@ struct CommaSeparatedValues {
 
     /// Spreadsheets run what begins like a formula, and clients write some of what stands in cells: an apostrophe before it
     /// makes it a text (OWASP, CSV Injection).
+    ///
+    /// Some programs end a cell elsewhere, and take no quotes within one: what stands behind a separator of theirs is a cell,
+    /// too.
     private static func inert(_ field: String) -> String {
-        let first = field.unicodeScalars.first { $0 != " " }
-        guard let first else { return field }
-        return formulaStarts.contains(first) || first.value < 0x20 ? "'" + field : field
+        var text = ""
+        var start = field.unicodeScalars.startIndex
+        for index in field.unicodeScalars.indices where separators.contains(field.unicodeScalars[index]) {
+            let end = field.unicodeScalars.index(after: index)
+            text += inertCell(field[start..<end], isFirst: start == field.startIndex)
+            start = end
+        }
+        return text + inertCell(field[start...], isFirst: start == field.startIndex)
     }
+
+    /// - Parameter cell: with the separator that ends it.
+    private static func inertCell(_ cell: Substring, isFirst: Bool) -> String {
+        guard let first = cell.unicodeScalars.first(where: { $0 != " " }) else { return String(cell) }
+        let isControl = first.value < 0x20 && (isFirst || !separators.contains(first))
+        return formulaStarts.contains(first) || isControl ? "'" + cell : String(cell)
+    }
+
+    private static let separators: Set<Unicode.Scalar> = [";", ",", "|", "\t", "\r", "\n"]
 
     /// The last four are those of East Asian keyboards.
     private static let formulaStarts: Set<Unicode.Scalar> = [

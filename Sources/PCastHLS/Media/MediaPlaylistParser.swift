@@ -262,7 +262,11 @@ extension MediaPlaylistParser {
     }
 
     private mutating func addAttributes(of list: AttributeList, to index: Int) {
-        for (name, value) in list.values where DateRange.isOfAuthor(name) { dateRangeAttributes[index][name] = value }
+        for (name, value) in list.values where DateRange.isOfAuthor(name) {
+            let isKnown = dateRangeAttributes[index][name] != nil
+            guard isKnown || dateRangeAttributes[index].count < PlaylistLimits.dateRangeAttributes else { continue }
+            dateRangeAttributes[index][name] = value
+        }
     }
 
     private mutating func finishDateRanges() {
@@ -276,6 +280,12 @@ extension MediaPlaylistParser {
     private mutating func mergeDateRanges() {
         guard let earlier, earlier.serverControl.canSkipDateRanges else { return }
         let kept = earlier.dateRanges.filter { dateRangeIndices[$0.id] == nil && !removedDateRanges.contains($0.id) }
-        playlist.dateRanges = Array((kept + playlist.dateRanges).suffix(PlaylistLimits.Counted.dateRanges.maximum))
+        var size = 0
+        let ranges = (kept + playlist.dateRanges).suffix(PlaylistLimits.Counted.dateRanges.maximum)
+        let newest = ranges.reversed().prefix { range in
+            size += range.size
+            return size <= PlaylistLimits.dateRangesSize
+        }
+        playlist.dateRanges = newest.reversed()
     }
 }

@@ -15,6 +15,12 @@ public enum PlaylistLimits {
     /// The highest media sequence number and byte offset, so that sums of two do not overflow.
     static let number: Int64 = 1 << 61
 
+    /// Attributes of the author in one date range. Those of further names are left out.
+    static let dateRangeAttributes = 256
+    /// What all date ranges may take together, in bytes of their texts: an update of a playlist adds to those of before. The
+    /// oldest are left out.
+    static let dateRangesSize = 4 << 20
+
     /// What a playlist holds many of.
     public enum Counted: String, Hashable, Sendable {
         case segments

@@ -8,6 +8,11 @@ import Synchronization
 /// Pings are answered here, pongs and fragments never reach the caller, and a message larger than `messageSizeLimit`
 /// closes the connection with 1009 (RFC 6455, section 7.4.1).
 public struct WebSocketConnection: Sendable {
+    /// Pings and pongs that are not admitted, until the connection is closed.
+    public static let maximumExcess = 1_024
+    /// RFC 6455, section 7.4.1.
+    private static let policyViolation: UInt16 = 1_008
+
     /// The largest message taken in, in bytes.
     public static let messageSizeLimit = 256 * 1024
 
@@ -60,16 +65,20 @@ public struct WebSocketConnection: Sendable {
     /// Calls `body` for each message until the other side closes or the connection breaks.
     ///
     /// - Parameters:
+    ///   - admitsControl: asked for each ping and pong that comes less than a second after another. One that is not admitted
+    ///     is not answered and counts as no activity; after `maximumExcess` of them the connection is closed with 1008. Nil
+    ///     admits all of them.
     ///   - onActivity: called for each ping and pong, by which the other side shows that it is there.
     ///   - onServerEnding: called when the server that took the connection ends: say what is to be said, and close.
     ///     Nil closes with 1001.
     /// - Throws: what `body` throws, or an error of the connection.
     public func forEachMessage(
-        _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {},
+        _ body: @Sendable (WebSocketMessage) async throws -> Void,
+        admitsControl: (@Sendable () async -> Bool)? = nil, onActivity: @Sendable () async -> Void = {},
         onServerEnding: (@Sendable () async -> Void)? = nil
     ) async throws {
         try await withGracefulShutdownHandler {
-            try await receive(body, onActivity)
+            try await receive(body, admitsControl, onActivity)
         } onGracefulShutdown: {
             Task {
                 if let onServerEnding { await onServerEnding() } else { await close(status: 1_001) }
@@ -78,9 +87,22 @@ public struct WebSocketConnection: Sendable {
     }
 
     private func receive(
-        _ body: @Sendable (WebSocketMessage) async throws -> Void, _ onActivity: @Sendable () async -> Void
+        _ body: @Sendable (WebSocketMessage) async throws -> Void, _ admitsControl: (@Sendable () async -> Bool)?,
+        _ onActivity: @Sendable () async -> Void
     ) async throws {
+        var excess = 0
+        var nextControl = NIODeadline.now()
         for try await received in inbound {
+            if received.opcode == .ping || received.opcode == .pong, let admitsControl {
+                let now = NIODeadline.now()
+                if now >= nextControl {
+                    nextControl = now + .seconds(1)
+                } else if await !admitsControl() {
+                    excess += 1
+                    if excess >= Self.maximumExcess { return await close(status: Self.policyViolation) }
+                    continue
+                }
+            }
             switch received.opcode {
             case .text: try await body(.text(String(buffer: received.unmaskedData)))
             case .binary: try await body(.binary(Array(buffer: received.unmaskedData)))

@@ -21,7 +21,9 @@ enum Program {
             }
             return .ended
         } catch let failure as CommandFailure {
-            if let sentence = failure.sentence { StandardOutput.writeError("pcast: \(sentence)\n") }
+            if let sentence = failure.sentence {
+                StandardOutput.writeError(Console.sentence("pcast: \(sentence)") + "\n")
+            }
             return failure.status
         } catch {
             return report(error)
@@ -30,7 +32,7 @@ enum Program {
 
     /// Prints an error of the argument parser, which is a requested help text or an invalid argument.
     private static func report(_ error: any Error) -> ExitStatus {
-        let text = PCastCommand.fullMessage(for: error) + "\n"
+        let text = Console.sentence(PCastCommand.fullMessage(for: error)) + "\n"
         switch PCastCommand.exitCode(for: error) {
         case .success:
             StandardOutput.write(text)

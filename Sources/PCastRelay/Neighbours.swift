@@ -11,6 +11,10 @@ struct Neighbours {
     /// and the room for minutes were gone in a second.
     private static let unreadLimit = 2
 
+    /// Batches of datagrams for one neighbour at most, which anybody can send: a flood of them never takes the room of media.
+    static let maximumDatagramBatches = 32
+    private static let leastDatagramBatches = 2
+
     /// What goes to one neighbour.
     private struct Lane {
         var open: ParcelBatch?
@@ -40,7 +44,10 @@ struct Neighbours {
     private let laneCapacity: Int
     /// The neighbour whose peer has passed a check on that path, or is asked there.
     private(set) var paths: [NetworkPath: Int] = [:]
+    private let datagramCapacity: Int
     private var lanes: [Lane]
+    /// Of datagrams that came to the wrong shard.
+    private var datagramLanes: [Lane]
     private var questions: [Questions]
     /// When all questions may be asked at once again.
     private var questionsRestored = Instant(nanoseconds: 0)
@@ -49,14 +56,19 @@ struct Neighbours {
     private var spare: [ParcelBatch] = []
     /// What found no room.
     private(set) var lost = 0
+    /// Datagrams that found none.
+    private(set) var datagramsLost = 0
 
     /// - Parameter maximumPeers: of each shard.
     init(of shard: Shard, maximumPeers: Int) {
         self.shard = shard
         maximumPaths = shard.count * maximumPeers * 2
         lanes = Array(repeating: Lane(), count: shard.count)
+        datagramLanes = lanes
         questions = Array(repeating: Questions(), count: shard.count)
-        laneCapacity = max(Self.maximumBatches / max(shard.count - 1, 1), Self.leastBatches)
+        let others = max(shard.count - 1, 1)
+        laneCapacity = max(Self.maximumBatches / others, Self.leastBatches)
+        datagramCapacity = max(Self.maximumDatagramBatches / others, Self.leastDatagramBatches)
     }
 
     var exist: Bool { !shard.isAlone }
@@ -76,25 +88,46 @@ struct Neighbours {
 
     // MARK: Parcels
 
-    /// The batch of a neighbour's in which there is room for one more parcel; nil when there is none.
-    private mutating func batch(for neighbour: Int, _ byteCount: Int) -> ParcelBatch? {
-        if let batch = lanes[neighbour].open {
+    /// The batch of a lane in which there is room for one more parcel; nil when there is none.
+    private static func batch(
+        in lane: inout Lane, of capacity: Int, _ byteCount: Int, _ content: ParcelBatch.Content, for neighbour: Int,
+        _ spare: inout [ParcelBatch]
+    ) -> ParcelBatch? {
+        if let batch = lane.open {
             if batch.hasRoom(for: byteCount) { return batch }
-            lanes[neighbour].full.append(batch)
-            lanes[neighbour].open = nil
+            lane.full.append(batch)
+            lane.open = nil
         }
-        guard lanes[neighbour].count < laneCapacity else {
-            lost += 1
-            return nil
-        }
+        guard lane.count < capacity else { return nil }
         let batch = spare.popLast() ?? ParcelBatch()
         batch.reader = neighbour
-        lanes[neighbour].open = batch
+        batch.content = content
+        lane.open = batch
+        return batch
+    }
+
+    private mutating func batch(for neighbour: Int, _ byteCount: Int) -> ParcelBatch? {
+        let batch = Self.batch(
+            in: &lanes[neighbour], of: laneCapacity, byteCount, .exchange, for: neighbour, &spare)
+        if batch == nil { lost += 1 }
         return batch
     }
 
     mutating func give(_ parcel: ParcelBatch.Parcel, to neighbour: Int) {
         batch(for: neighbour, 0)?.append(parcel)
+    }
+
+    /// Forwards a datagram that came to the wrong shard.
+    mutating func forward(
+        _ bytes: UnsafeRawBufferPointer, to neighbour: Int, as parcel: (Range<Int>) -> ParcelBatch.Parcel
+    ) {
+        let batch = Self.batch(
+            in: &datagramLanes[neighbour], of: datagramCapacity, bytes.count, .datagrams, for: neighbour, &spare)
+        guard let batch else {
+            datagramsLost += 1
+            return
+        }
+        batch.append(parcel(batch.copy(bytes)))
     }
 
     mutating func give(
@@ -124,7 +157,7 @@ struct Neighbours {
         if questions[neighbour].open == nil {
             let batch = spare.popLast() ?? ParcelBatch()
             batch.reader = neighbour
-            batch.isOfQuestions = true
+            batch.content = .questions
             questions[neighbour].open = batch
         }
         guard let batch = questions[neighbour].open, batch.hasRoom(for: bytes.count) else {
@@ -146,31 +179,36 @@ struct Neighbours {
     /// A batch that is to be brought to a neighbour; nil when there is none more.
     mutating func poll() -> (shard: Int, batch: ParcelBatch)? {
         for neighbour in lanes.indices {
-            if !lanes[neighbour].full.isEmpty { return handOver(lanes[neighbour].full.removeFirst()) }
-            guard lanes[neighbour].unread < Self.unreadLimit, let batch = lanes[neighbour].open, !batch.isEmpty else {
-                continue
+            if let batch = Self.poll(&lanes[neighbour]) ?? Self.poll(&datagramLanes[neighbour]) {
+                return (neighbour, batch)
             }
-            lanes[neighbour].open = nil
-            return handOver(batch)
         }
         return pollQuestions()
     }
 
-    private mutating func handOver(_ batch: ParcelBatch) -> (shard: Int, batch: ParcelBatch) {
-        lanes[batch.reader].unread += 1
-        return (batch.reader, batch)
+    private static func poll(_ lane: inout Lane) -> ParcelBatch? {
+        if !lane.full.isEmpty {
+            lane.unread += 1
+            return lane.full.removeFirst()
+        }
+        guard lane.unread < unreadLimit, let batch = lane.open, !batch.isEmpty else { return nil }
+        lane.open = nil
+        lane.unread += 1
+        return batch
     }
 
     /// Whether anything waits until a neighbour has read what it was handed.
-    var isHolding: Bool { lanes.contains { $0.open?.isEmpty == false } || questions.contains { $0.open != nil } }
+    var isHolding: Bool {
+        lanes.contains { $0.open?.isEmpty == false } || datagramLanes.contains { $0.open?.isEmpty == false }
+            || questions.contains { $0.open != nil }
+    }
 
     /// A batch that this shard has made, and that was read.
     mutating func takeBack(_ batch: ParcelBatch) {
-        if batch.isOfQuestions {
-            questions[batch.reader].isUnread = false
-            batch.isOfQuestions = false
-        } else {
-            lanes[batch.reader].unread -= 1
+        switch batch.content {
+        case .exchange: lanes[batch.reader].unread -= 1
+        case .datagrams: datagramLanes[batch.reader].unread -= 1
+        case .questions: questions[batch.reader].isUnread = false
         }
         batch.removeAll()
         spare.append(batch)

@@ -37,6 +37,16 @@ public final class ParcelBatch: @unchecked Sendable {
         case left
     }
 
+    /// What a batch holds, each in a queue of its own.
+    enum Content {
+        /// What shards have for each other.
+        case exchange
+        /// Datagrams that came to the wrong shard, and that nobody has authenticated.
+        case datagrams
+        /// Questions about unknown sources.
+        case questions
+    }
+
     static let byteCapacity = 64 * 1024
     static let parcelCapacity = 512
 
@@ -44,8 +54,8 @@ public final class ParcelBatch: @unchecked Sendable {
     private var byteCount = 0
     /// The shard that it is made for.
     var reader = 0
-    /// Whether it holds questions alone.
-    var isOfQuestions = false
+    /// What it holds.
+    var content = Content.exchange
     private(set) var parcels: [Parcel] = []
 
     init() { parcels.reserveCapacity(Self.parcelCapacity) }

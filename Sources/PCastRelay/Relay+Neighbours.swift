@@ -7,7 +7,9 @@ extension Relay {
     // MARK: Driving
 
     /// Batches of parcels that a relay makes for one neighbour at most.
-    public static var maximumParcelBatches: Int { Neighbours.maximumBatches + Neighbours.maximumQuestionBatches }
+    public static var maximumParcelBatches: Int {
+        Neighbours.maximumBatches + Neighbours.maximumDatagramBatches + Neighbours.maximumQuestionBatches
+    }
 
     /// What is to be brought to a neighbour, whole and in order; nil when there is none more. To be asked after each turn.
     public mutating func pollParcels() -> (shard: Int, batch: ParcelBatch)? { neighbours.poll() }
@@ -58,7 +60,7 @@ extension Relay {
     public mutating func takeBack(_ batch: ParcelBatch) { neighbours.takeBack(batch) }
 
     /// What could not be handed over, for neighbours that do not keep up.
-    public var parcelsLost: Int { neighbours.lost }
+    public var parcelsLost: Int { neighbours.lost + neighbours.datagramsLost }
 
     public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
         guard neighbours.exist else { return nil }
@@ -73,12 +75,13 @@ extension Relay {
 
     // MARK: Datagrams
 
-    /// Hands over what is of a neighbour's peer; answers whether it was.
+    /// Hands over what is of a neighbour's peer; answers whether it was. Nobody has authenticated it yet, so that it has a
+    /// queue of its own.
     mutating func handOver(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
         guard let owner = neighbour(of: datagram) ?? neighbours.paths[path] else { return false }
-        neighbours.give(UnsafeRawBufferPointer(datagram), to: owner) {
+        neighbours.forward(UnsafeRawBufferPointer(datagram), to: owner) {
             .datagram($0, from: path, at: now - waited)
         }
         return true

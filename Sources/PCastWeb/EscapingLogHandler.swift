@@ -6,8 +6,12 @@ public import Logging
 public struct EscapingLogHandler: LogHandler {
     private var base: any LogHandler
 
-    /// Creates a handler that forwards to another one.
-    public init(_ base: any LogHandler) { self.base = base }
+    public init(_ base: any LogHandler) {
+        self.base = base
+        metadata = base.metadata
+        // Handlers without providers complain when one is set.
+        if let provider = base.metadataProvider { metadataProvider = provider }
+    }
 
     /// Returns a logger with the same label and output that escapes control characters.
     public static func logger(_ logger: Logger) -> Logger {
@@ -24,19 +28,23 @@ public struct EscapingLogHandler: LogHandler {
     /// The metadata of the underlying handler.
     public var metadata: Logger.Metadata {
         get { base.metadata }
-        set { base.metadata = newValue }
+        set { base.metadata = newValue.mapValues { Self.escaped($0) } }
     }
 
     /// The metadata provider of the underlying handler.
     public var metadataProvider: Logger.MetadataProvider? {
         get { base.metadataProvider }
-        set { base.metadataProvider = newValue }
+        set {
+            base.metadataProvider = newValue.map { provider in
+                Logger.MetadataProvider { provider.get().mapValues { Self.escaped($0) } }
+            }
+        }
     }
 
     /// A value of the underlying handler's metadata; nil if there is none.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { base[metadataKey: key] }
-        set { base[metadataKey: key] = newValue }
+        set { base[metadataKey: key] = newValue.map { Self.escaped($0) } }
     }
 
     /// Escapes the message and the metadata of an event, and forwards it.
@@ -44,7 +52,13 @@ public struct EscapingLogHandler: LogHandler {
         var event = event
         event.message = Logger.Message(stringLiteral: Self.escaped("\(event.message)"))
         event.metadata = event.metadata?.mapValues { Self.escaped($0) }
+        event.error = event.error.map { EscapedError(description: Self.escaped("\($0)")) }
         base.log(event: event)
+    }
+
+    /// What an error says of itself; a handler writes that.
+    private struct EscapedError: Error, CustomStringConvertible {
+        let description: String
     }
 
     /// The maximum number of characters of a message and of a metadata value.

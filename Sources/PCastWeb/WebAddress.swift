@@ -22,38 +22,40 @@ public struct WebAddress: Sendable, Hashable {
         case "https", "wss": isSecure = true
         default: throw .invalidURI(uri)
         }
-        let rest = uri[separator.upperBound...].prefix { $0 != "#" }
-        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        path = String(rest[end...])
-        if !path.hasPrefix("/") { path = "/" + path }
+        // By bytes, as clients and servers read it: a combining character behind a slash makes another character of both.
+        let rest = uri[separator.upperBound...].utf8.prefix { $0 != UInt8(ascii: "#") }
+        let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+        path = String(Substring(rest[end...]))
+        if path.utf8.first != UInt8(ascii: "/") { path = "/" + path }
         guard let (host, port) = Self.authority(rest[..<end]) else { throw .invalidURI(uri) }
         self.host = host
         self.port = port ?? (isSecure ? 443 : 80)
     }
 
-    /// Parses `NAME`, `NAME:PORT`, `[IPv6]` or `[IPv6]:PORT`; nil for other text.
-    private static func authority(_ text: Substring) -> (host: String, port: Int?)? {
-        if text.hasPrefix("[") {
-            guard let bracket = text.firstIndex(of: "]") else { return nil }
+    /// Host and port; nil for what is neither `NAME`, `NAME:PORT`, `[IPv6]` nor `[IPv6]:PORT`.
+    private static func authority(_ text: Substring.UTF8View) -> (host: String, port: Int?)? {
+        let colon = UInt8(ascii: ":")
+        if text.first == UInt8(ascii: "[") {
+            guard let bracket = text.firstIndex(of: UInt8(ascii: "]")) else { return nil }
             let host = text[..<bracket].dropFirst()
             let rest = text[bracket...].dropFirst()
-            guard host.contains(":"), host.utf8.allSatisfy(isAddressByte) else { return nil }
-            if rest.isEmpty { return (String(host), nil) }
-            guard rest.first == ":", let port = port(rest.dropFirst()) else { return nil }
-            return (String(host), port)
+            guard host.contains(colon), host.allSatisfy(isAddressByte) else { return nil }
+            if rest.isEmpty { return (String(Substring(host)), nil) }
+            guard rest.first == colon, let port = port(rest.dropFirst()) else { return nil }
+            return (String(Substring(host)), port)
         }
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        let parts = text.split(separator: colon, omittingEmptySubsequences: false)
         guard parts.count <= 2, let host = parts.first, !host.isEmpty,
-            !host.contains(where: { "@[]\\<>\"%".contains($0) })
+            !host.contains(where: { "@[]\\<>\"%".utf8.contains($0) })
         else { return nil }
-        guard parts.count == 2 else { return (String(host), nil) }
-        return port(parts[1]).map { (String(host), $0) }
+        guard parts.count == 2 else { return (String(Substring(host)), nil) }
+        return port(parts[1]).map { (String(Substring(host)), $0) }
     }
 
-    /// Parses digits only, because `UInt16` would accept a sign too.
-    private static func port(_ text: Substring) -> Int? {
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return UInt16(text).map(Int.init)
+    /// Digits alone: `UInt16` would take a sign too.
+    private static func port(_ text: Substring.UTF8View) -> Int? {
+        guard text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return UInt16(Substring(text)).map(Int.init)
     }
 
     private static func isAddressByte(_ byte: UInt8) -> Bool {

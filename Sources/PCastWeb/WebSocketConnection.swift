@@ -8,6 +8,11 @@ import Synchronization
 /// Pings are answered automatically, and fragments are reassembled. A message of more than ``messageSizeLimit`` bytes
 /// closes the connection with status 1009 (RFC 6455, section 7.4.1).
 public struct WebSocketConnection: Sendable {
+    /// Pings and pongs that are not admitted, until the connection is closed.
+    public static let maximumExcess = 1_024
+    /// RFC 6455, section 7.4.1.
+    private static let policyViolation: UInt16 = 1_008
+
     /// The maximum size of a received message in bytes.
     public static let messageSizeLimit = 256 * 1024
 
@@ -67,11 +72,12 @@ public struct WebSocketConnection: Sendable {
     ///
     /// - Throws: An error of `body` or of the connection.
     public func forEachMessage(
-        _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {},
+        _ body: @Sendable (WebSocketMessage) async throws -> Void,
+        admitsControl: (@Sendable () async -> Bool)? = nil, onActivity: @Sendable () async -> Void = {},
         onServerEnding: (@Sendable () async -> Void)? = nil
     ) async throws {
         try await withGracefulShutdownHandler {
-            try await receive(body, onActivity)
+            try await receive(body, admitsControl, onActivity)
         } onGracefulShutdown: {
             Task {
                 if let onServerEnding { await onServerEnding() } else { await close(status: 1_001) }
@@ -80,9 +86,22 @@ public struct WebSocketConnection: Sendable {
     }
 
     private func receive(
-        _ body: @Sendable (WebSocketMessage) async throws -> Void, _ onActivity: @Sendable () async -> Void
+        _ body: @Sendable (WebSocketMessage) async throws -> Void, _ admitsControl: (@Sendable () async -> Bool)?,
+        _ onActivity: @Sendable () async -> Void
     ) async throws {
+        var excess = 0
+        var nextControl = NIODeadline.now()
         for try await received in inbound {
+            if received.opcode == .ping || received.opcode == .pong, let admitsControl {
+                let now = NIODeadline.now()
+                if now >= nextControl {
+                    nextControl = now + .seconds(1)
+                } else if await !admitsControl() {
+                    excess += 1
+                    if excess >= Self.maximumExcess { return await close(status: Self.policyViolation) }
+                    continue
+                }
+            }
             switch received.opcode {
             case .text: try await body(.text(String(buffer: received.unmaskedData)))
             case .binary: try await body(.binary(Array(buffer: received.unmaskedData)))

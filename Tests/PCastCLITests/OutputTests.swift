@@ -44,6 +44,12 @@ struct OutputTests {
         #expect(sending() == "812 kbit/s, video target 1.20 Mbit/s")
     }
 
+    @Test("What others have written steers no terminal") func controls() {
+        #expect(
+            Console.sentence("a\u{1B}]0;title\u{7}\n\tb\u{9B}2J\r\u{202E}")
+                == "a\\u{1B}]0;title\\u{7}\n\tb\\u{9B}2J\\r\\u{202E}")
+    }
+
     @Test("A watch link holds its stream and token whatever they are made of")
     func link() {
         #expect(

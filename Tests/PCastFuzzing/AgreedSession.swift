@@ -114,6 +114,19 @@ struct AgreedPackets {
         .rtp(hexadecimal("8f600005 00000bb8 00001111")),
     ]
 
+    /// Key frames of H.264, with the payload type that offers give it: parameter sets that share a packet, an IDR slice whole
+    /// and in fragments, another slice, and a unit that says that it is longer than its packet.
+    static let h264: [Packet] = [
+        .rtp(hexadecimal("80660001 00000bb8 00001111 78 0007 6742c01fda0280 0004 68ce3c80")),
+        .rtp(hexadecimal("80e60002 00000bb8 00001111 65888401 020304")),
+        .rtp(hexadecimal("80660003 00001770 00001111 6742c01fda0280")),
+        .rtp(hexadecimal("80660004 00001770 00001111 68ce3c80")),
+        .rtp(hexadecimal("80660005 00001770 00001111 7c85 8884010203")),
+        .rtp(hexadecimal("80e60006 00001770 00001111 7c45 04050607")),
+        .rtp(hexadecimal("80e60007 00002328 00001111 419a0102")),
+        .rtp(hexadecimal("80e60008 00002ee0 00001111 78 ffff 65")),
+    ]
+
     /// Extensions of one byte's header, of sixteen bytes of ones each.
     private static var captureTimes: [UInt8] {
         let elements = (1...14).flatMap { [UInt8($0) << 4 | 15] + [UInt8](repeating: 0xFF, count: 16) }

@@ -106,4 +106,36 @@ struct DeltaUpdateTests {
             if skips { #expect(merged.dateRanges[2].duration == seconds(5)) }
         }
     }
+
+    private static let skipping =
+        "#EXT-X-TARGETDURATION:6\n#EXT-X-SERVER-CONTROL:CAN-SKIP-UNTIL=36,CAN-SKIP-DATERANGES=YES\n"
+    private static let dateRange = "#EXT-X-DATERANGE:START-DATE=\"2026-01-01T00:00:00Z\",ID=\"%\",X-A%=\""
+
+    @Test("attributes that updates add to a date range are bounded")
+    func growingDateRange() throws {
+        var known = try media(Self.skipping + segments(0..<12))
+        for number in 0..<400 {
+            let line =
+                Self.dateRange.replacing("ID=\"%\"", with: "ID=\"a\"").replacing("%", with: "\(number)") + "v\"\n"
+            known = try media(
+                Self.skipping + "#EXT-X-SKIP:SKIPPED-SEGMENTS=6\n" + line + segments(6..<12), updating: known)
+        }
+        let range = try #require(known.dateRanges.first)
+        #expect(known.dateRanges.count == 1)
+        #expect(range.attributes.count == 256)
+    }
+
+    @Test("date ranges that updates add take a bounded number of bytes, and the newest are there")
+    func growingDateRanges() throws {
+        var known = try media(Self.skipping + segments(0..<12))
+        let value = String(repeating: "v", count: 60_000)
+        for number in 0..<150 {
+            let line = Self.dateRange.replacing("%", with: "\(number)") + value + "\"\n"
+            known = try media(
+                Self.skipping + "#EXT-X-SKIP:SKIPPED-SEGMENTS=6\n" + line + segments(6..<12), updating: known)
+        }
+        #expect(known.dateRanges.last?.id == "149")
+        let size = known.dateRanges.flatMap(\.attributes).reduce(0) { $0 + $1.value.text.utf8.count }
+        #expect(size > 3 << 20 && size <= 4 << 20)
+    }
 }

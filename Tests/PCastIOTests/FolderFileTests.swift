@@ -73,4 +73,16 @@ import Testing
         let inside = try #require(FolderFile(folder + "/inside", in: folder, isWritten: false))
         #expect(read(inside.path) == "film")
     }
+
+    @Test("a combining character behind a slash leads out of no folder", arguments: [false, true])
+    func combiningCharacters(isWritten: Bool) throws {
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        if !isWritten { try write("secret", root + "/\u{301}x") }
+        for path in [folder + "/../\u{301}x", folder + "/sub/../../\u{301}x"] {
+            #expect(FolderFile(path, in: folder, isWritten: isWritten) == nil)
+        }
+        if isWritten { #expect(!FileManager.default.fileExists(atPath: root + "/\u{301}x")) }
+        #expect(FolderFile(folder + "/\u{301}x", in: folder, isWritten: true) != nil)
+        #expect(FolderFile(folder + "/\u{301}x", in: folder, isWritten: false) != nil)
+    }
 }

@@ -212,6 +212,59 @@ struct StreamTests {
         #expect(refused == 300 - count)
     }
 
+    @Test("what is kept of the arrivals of one address is bounded, however often it comes and goes")
+    func arrivals() throws {
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        let poller = try Poller()
+        var connections = TCPConnections()
+        let start = Instant(nanoseconds: 0)
+        // Without one that stays, everything about the address is forgotten.
+        let staying = TestSocket.tcp(to: listener.address)
+        connections.accept(from: listener, index: 0, at: start, poller)
+        for number in 2..<1_500 as Range<UInt32> {
+            let socket = TestSocket.tcp(to: listener.address)
+            connections.accept(from: listener, index: 0, at: start, poller)
+            connections.close(
+                NetworkPath(
+                    transport: .tcp(connection: number), local: listener.address, remote: socket.address))
+        }
+        let (count, longest) = (connections.count, connections.longestArrivals)
+        #expect(count == 1)
+        #expect(longest <= 512)
+        withExtendedLifetime(staying) {}
+    }
+
+    @Test("a connection that goes from one loop to another keeps the time that it has left")
+    func carriedDeadline() throws {
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        let poller = try Poller()
+        var first = TCPConnections()
+        var second = TCPConnections()
+        let start = Instant(nanoseconds: 0)
+        let socket = TestSocket.tcp(to: listener.address)
+        first.accept(from: listener, index: 0, at: start, poller)
+        socket.write([0, 1, 7])
+        let event = Poller.Event(source: .connection(1), isReadable: true, isWritable: false)
+        guard let connection = first.ready(1, event, poller) else {
+            Issue.record("there is no connection")
+            return
+        }
+        while case .nothing = connection.read() {}
+        guard case .frame(let frame) = connection.nextFrame() else {
+            Issue.record("no frame was read")
+            return
+        }
+        guard let arrived = first.giveAway(connection, from: frame, poller) else {
+            Issue.record("the connection stays")
+            return
+        }
+        let adopted = second.adopt(arrived, poller)
+        #expect(adopted != nil)
+        let early = second.closeOverdue(at: start + .seconds(29), poller).count
+        let closed = second.closeOverdue(at: start + .seconds(30), poller).count
+        #expect(early == 0 && closed == 1)
+    }
+
     @Test("the write queue keeps order through growth and wrap, and stops at its bound")
     func writeQueue() {
         var queue = FrameWriteQueue()

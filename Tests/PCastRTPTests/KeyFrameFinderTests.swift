@@ -368,4 +368,49 @@ import Testing
         }
         #expect(track.found.count > 0)
     }
+
+    /// Units of a byte, as many as fit a packet.
+    private static let crowd: [UInt8] = [0x78] + (0..<200).flatMap { _ in [0, 1, 6] as [UInt8] }
+
+    @Test("a frame that cannot be found is not looked at again for packets of others")
+    func hopelessFrame() {
+        var track = Track()
+        for sequence in 100..<162 as Range<Int64> { track.append(sequence, Self.crowd, frame: 5) }
+        track.append(162, Self.idr(), frame: 5, marker: true)
+        let before = track.finder.unitsRead
+        for sequence in 163..<463 as Range<Int64> {
+            track.append(sequence, Self.delta, frame: UInt32(sequence), marker: true)
+        }
+        #expect(track.finder.unitsRead - before == 300)
+        #expect(track.found == [])
+    }
+
+    @Test("packets of a frame that come in the worst order cost little each")
+    func worstOrder() {
+        var track = Track()
+        track.append(163, Self.idr(), frame: 5, marker: true)
+        for sequence in (100..<163 as Range<Int64>).reversed() {
+            let before = track.finder.unitsRead
+            track.append(sequence, Self.crowd, frame: 5)
+            #expect(track.finder.unitsRead - before <= 500)
+        }
+        // Those of the next one are looked at as usual.
+        track.append(200, Self.stap(Self.sps, Self.pps), frame: 6)
+        #expect(track.append(201, Self.idr(), frame: 6, marker: true) == true)
+    }
+
+    @Test("of one packet eight parameter sets are kept")
+    func manySets() {
+        var track = Track()
+        track.append(1, Self.stap(Self.sps, Self.pps, Self.pps, Self.otherSPS, Self.otherPPS), frame: 1)
+        let few = track.finder.parameterSets
+        #expect(few.contains(1))
+        track = Track()
+        let sets = [Self.sps] + Array(repeating: Self.pps, count: 7) + [Self.otherSPS, Self.otherPPS]
+        let packet: [UInt8] = sets.reduce([0x78]) { $0 + [0, UInt8($1.count)] + $1 }
+        track.append(1, packet, frame: 1)
+        let many = track.finder.parameterSets
+        #expect(many.contains(0))
+        #expect(!many.contains(1))
+    }
 }

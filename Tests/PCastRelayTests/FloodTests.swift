@@ -88,6 +88,46 @@ struct FloodTests {
         #expect(asked > 0)
     }
 
+    /// What unauthenticated datagrams are forwarded to another shard for.
+    enum Forwarding: CaseIterable { case connectivityCheck, knownPath }
+
+    /// A Binding request (RFC 8489, section 5) whose USERNAME is of a peer of the second shard.
+    private static func check(_ random: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = [0, 1, 0, 12, 0x21, 0x12, 0xA4, 0x42]
+        bytes += random.prefix(12)
+        bytes += [0, 6, 0, 6] as [UInt8]
+        bytes += Array("BAAA:x".utf8)
+        return bytes + [0, 0]
+    }
+
+    @Test(
+        "datagrams that are forwarded to another shard take nothing of what shards have for each other",
+        arguments: Forwarding.allCases)
+    func forwarded(_ forwarding: Forwarding) throws {
+        let network = VirtualNetwork(seed: 8, shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.viewBeside()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        let before = viewer.video.count
+        let known = try #require(network.relay.neighbours.paths.keys.first)
+        let source = forwarding == .knownPath ? known.remote : TransportAddress("198.51.100.7:4000")!
+        for _ in 0..<3 {
+            // As many as come before anything is given to the other shard.
+            let flood = (0..<40_000).map { _ -> [UInt8] in
+                let random = (0..<20).map { _ in UInt8.random(in: 0...255, using: &network.generator) }
+                return forwarding == .knownPath ? [0x80, 0x60] + random : Self.check(random)
+            }
+            network.injectUnpolled(flood, from: source)
+            broadcast.send(5, from: publisher, by: network)
+        }
+        network.run(for: .milliseconds(200))
+        #expect(viewer.video.count - before == 15)
+        #expect(network.relay.neighbours.lost == 0)
+        #expect(network.relay.parcelsLost > 0)
+    }
+
     @Test("a path that is dropped closes its connection")
     func droppedPath() throws {
         let network = VirtualNetwork(seed: 7, offersTCP: true)

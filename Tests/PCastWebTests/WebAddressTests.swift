@@ -58,4 +58,16 @@ import Testing
     func numbers(uri: String, isNumeric: Bool) throws {
         #expect(try WebAddress(uri).isNumeric == isNumeric)
     }
+
+    @Test("A combining character behind a delimiter hides it from nobody who reads bytes") func combiningCharacters()
+        throws
+    {
+        for delimiter in ["/", "?", "#"] {
+            let address = try WebAddress("http://10.0.0.5\(delimiter)\u{301}.public.example/")
+            #expect(address.host == "10.0.0.5", "\(delimiter)")
+        }
+        for uri in ["http://10.0.0.5:\u{301}80/", "http://a@\u{301}b/", "http://[::1]\u{301}:80/"] {
+            #expect(throws: WebError.self) { try WebAddress(uri) }
+        }
+    }
 }

@@ -57,6 +57,9 @@ public struct WorkGuard: Sendable {
             write(line + "\n")
         }
 
+        /// There is no worker.
+        func fail(_ why: String) { write(WorkReport.ended(reason: failure, description: why).line) }
+
         /// What leads to where nobody may go is nothing to wait for, and nothing to begin with.
         func refuse(_ why: String) {
             let isRunning = isRunning.load(ordering: .relaxed)
@@ -99,10 +102,8 @@ public struct WorkGuard: Sendable {
         var datagrams: GuardedDatagrams?
     }
 
-    /// Runs the worker until it has ended.
-    ///
-    /// - Throws: `IOError` where it cannot be started so.
-    public func run(_ program: String, _ arguments: [String], environment: [String: String]) async throws {
+    /// Runs the worker until it has ended. Where it cannot be held back, it is not started, and the end is reported.
+    public func run(_ program: String, _ arguments: [String], environment: [String: String]) async {
         let (ends, ended) = AsyncStream<Void>.makeStream()
         let reporting = reporting
         let start: @Sendable (WorkOrder) throws(IOError) -> ChildProcess = { order throws(IOError) in
@@ -110,11 +111,16 @@ public struct WorkGuard: Sendable {
                 program, arguments, environment: environment, input: order.line, line: { reporting.pass($0) },
                 ended: { _ in ended.finish() })
         }
-        let running =
-            switch hold {
-            case .portRules: try limited(start)
-            case .network: try isolated(start)
-            }
+        let running: Running
+        do throws(IOError) {
+            running =
+                switch hold {
+                case .portRules: try limited(start)
+                case .network: try isolated(start)
+                }
+        } catch {
+            return reporting.fail("the worker's connections cannot be limited, so it is not started: \(error)")
+        }
         for await _ in ends {}
         withExtendedLifetime(running) {}
     }

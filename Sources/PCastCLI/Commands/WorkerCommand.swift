@@ -23,17 +23,13 @@ struct WorkerCommand: AsyncCommand {
             _exit(0)
         }
         watch.start()
-        if order.guardAddress == nil, let hold = WorkGuard.Hold.available(for: order),
-            let program = Bundle.main.executablePath
-        {
-            let write: @Sendable (String) -> Void = { StandardOutput.write($0) }
-            guard let guarded = WorkGuard(order, hold, write: write) else { return }
-            do {
-                try await guarded.run(program, ["worker"], environment: ProcessInfo.processInfo.environment)
-                return
-            } catch {
-                write(WorkReport.note("the worker's connections are not limited: \(error)").line)
+        if order.guardAddress == nil, let hold = WorkGuard.Hold.available(for: order) {
+            guard let program = Bundle.main.executablePath else {
+                throw CommandFailure(.failed, "The path of this program is unknown, so its worker cannot be started.")
             }
+            let guarded = WorkGuard(order, hold) { StandardOutput.write($0) }
+            await guarded?.run(program, ["worker"], environment: ProcessInfo.processInfo.environment)
+            return
         }
         await StreamWorker(order) { report in
             StandardOutput.write(report.line)

@@ -46,14 +46,17 @@ final class Console: Sendable {
     /// contains it.
     func result(_ text: String) {
         guard !writesEvents else { return }
+        let text = Self.sentence(text)
         state.withLock { _ in Self.write(text + "\n", to: STDOUT_FILENO) }
     }
 
-    /// Writes a message above the status block.
+    /// A text for a terminal: what others have written stands in it, and must not steer the terminal.
+    static func sentence(_ text: String) -> String { text.escapingControlCharacters(keeping: ["\n", "\t"]) }
+
+    /// A sentence for people, above the status block.
     func say(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
-        // Messages may contain text of others.
-        let sentence = sentence.escapingControlCharacters(keeping: ["\n", "\t"])
+        let sentence = Self.sentence(sentence)
         state.withLock { state in
             if state.held != nil, isatty(descriptor) == 1 {
                 state.held?.append(sentence)

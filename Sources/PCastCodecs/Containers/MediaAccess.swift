@@ -34,10 +34,14 @@ public struct MediaAccess: Hashable, Sendable {
     /// Returns whether an address may be opened. An encrypted playlist item (`crypto+http://…`) is judged by the
     /// address inside.
     func opens(_ uri: String) -> Bool {
-        var rest = uri[...]
-        for prefix in ["crypto+", "crypto:"] where rest.hasPrefix(prefix) { rest = rest.dropFirst(prefix.count) }
-        guard let colon = rest.firstIndex(of: ":") else { return schemes.contains("file") }
-        return schemes.contains(String(rest[..<colon])) || schemes.contains("file") && rest.hasPrefix("/")
+        // By bytes, as libavformat reads it.
+        var rest = uri.utf8[...]
+        for prefix in ["crypto+", "crypto:"] where rest.starts(with: prefix.utf8) {
+            rest = rest.dropFirst(prefix.utf8.count)
+        }
+        guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else { return schemes.contains("file") }
+        return schemes.contains(String(Substring(rest[..<colon])))
+            || schemes.contains("file") && rest.first == UInt8(ascii: "/")
     }
 
     private static let shared = Mutex<MediaAccess?>(nil)

@@ -129,6 +129,12 @@ extension DateRange {
         scte35.sort { $0.kind.rawValue < $1.kind.rawValue }
     }
 
+    /// In bytes of its texts.
+    var size: Int {
+        scte35.reduce(id.utf8.count + (classID?.utf8.count ?? 0)) { $0 + $1.text.utf8.count }
+            + attributes.reduce(0) { $0 + $1.name.utf8.count + $1.value.text.utf8.count }
+    }
+
     /// Returns whether an attribute name is client-defined.
     static func isOfAuthor(_ name: String) -> Bool { name.hasPrefix("X-") }
 

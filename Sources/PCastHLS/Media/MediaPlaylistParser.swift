@@ -285,7 +285,11 @@ extension MediaPlaylistParser {
 
     /// Collects the client-defined attributes of a tag for the date range at an index.
     private mutating func addAttributes(of list: AttributeList, to index: Int) {
-        for (name, value) in list.values where DateRange.isOfAuthor(name) { dateRangeAttributes[index][name] = value }
+        for (name, value) in list.values where DateRange.isOfAuthor(name) {
+            let isKnown = dateRangeAttributes[index][name] != nil
+            guard isKnown || dateRangeAttributes[index].count < PlaylistLimits.dateRangeAttributes else { continue }
+            dateRangeAttributes[index][name] = value
+        }
     }
 
     /// Stores the collected client-defined attributes in their date ranges, sorted by name.
@@ -300,6 +304,12 @@ extension MediaPlaylistParser {
     private mutating func mergeDateRanges() {
         guard let earlier, earlier.serverControl.canSkipDateRanges else { return }
         let kept = earlier.dateRanges.filter { dateRangeIndices[$0.id] == nil && !removedDateRanges.contains($0.id) }
-        playlist.dateRanges = Array((kept + playlist.dateRanges).suffix(PlaylistLimits.Counted.dateRanges.maximum))
+        var size = 0
+        let ranges = (kept + playlist.dateRanges).suffix(PlaylistLimits.Counted.dateRanges.maximum)
+        let newest = ranges.reversed().prefix { range in
+            size += range.size
+            return size <= PlaylistLimits.dateRangesSize
+        }
+        playlist.dateRanges = newest.reversed()
     }
 }

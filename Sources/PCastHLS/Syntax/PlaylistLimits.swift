@@ -18,6 +18,12 @@ public enum PlaylistLimits {
     /// The maximum media sequence number and byte offset. The sum of two does not overflow.
     static let number: Int64 = 1 << 61
 
+    /// Attributes of the author in one date range. Those of further names are left out.
+    static let dateRangeAttributes = 256
+    /// What all date ranges may take together, in bytes of their texts: an update of a playlist adds to those of before. The
+    /// oldest are left out.
+    static let dateRangesSize = 4 << 20
+
     /// The things that a playlist contains in numbers.
     public enum Counted: String, Hashable, Sendable {
         case segments

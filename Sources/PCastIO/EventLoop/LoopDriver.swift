@@ -146,7 +146,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             sendAll()
             connections.close(path)
         case .adopt(let arrived):
-            if let connection = connections.adopt(arrived, at: tick(), poller) { readFrames(of: connection) }
+            if let connection = connections.adopt(arrived, poller) { readFrames(of: connection) }
         case .statistics(let answer): answer(statistics())
         }
     }

@@ -29,21 +29,24 @@ package struct FolderFile: Sendable {
     /// Returns the resolved folder of a path and the name in it. A symbolic link to a file is followed for reading
     /// only.
     private static func place(of path: String, isWritten: Bool) -> (folder: String, name: String)? {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let name = String(path[slash...].dropFirst())
-        guard !name.isEmpty, name != "..", name != "." else { return nil }
-        if !isWritten {
-            guard let real = resolved(path), let last = real.lastIndex(of: "/") else { return nil }
-            return (String(real[..<last]), String(real[last...].dropFirst()))
-        }
-        return resolved(String(path[...slash])).map { ($0, name) }
+        guard let (folder, name) = parts(of: path), !name.isEmpty, name != "..", name != ".", !path.utf8.contains(0)
+        else { return nil }
+        if !isWritten { return resolved(path).flatMap { parts(of: $0) } }
+        return resolved(folder + "/").map { ($0, name) }
+    }
+
+    /// What stands before the last slash, and behind it; nil without a slash.
+    private static func parts(of path: String) -> (folder: String, name: String)? {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        return (String(path[..<slash]), String(path[path.utf8.index(after: slash)...]))
     }
 
     /// Opens a folder and then checks its location, so that a change between the two steps has no effect.
     private static func directory(_ path: String, within root: String) -> Descriptor? {
         let number = open(path.isEmpty ? "/" : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard let directory = try? Descriptor(number, from: "open"),
-            let place = resolved("/proc/self/fd/\(directory.number)"), (place + "/").hasPrefix(root + "/")
+            let place = resolved("/proc/self/fd/\(directory.number)"),
+            (place + "/").utf8.starts(with: (root + "/").utf8)
         else { return nil }
         return directory
     }

@@ -5,6 +5,8 @@ public struct ArrivedConnection: Sendable {
     let descriptor: Descriptor
     let local: TransportAddress
     let remote: TransportAddress
+    /// When it is closed where no peer has authenticated itself on it.
+    let deadline: Instant
     /// The bytes that were read, beginning with the first frame.
     let bytes: [UInt8]
 }

@@ -17,6 +17,7 @@ struct TCPConnections: ~Copyable {
     /// of which the oldest is closed.
     private static let capacityOfAddress = 1_024
     private static let unknownOfAddress = 128
+    private static let arrivalsOfAddress = 4 * unknownOfAddress
     private static let connectTimeout = TimeSpan.seconds(10)
 
     /// The maximum number of accepted connections per iteration.
@@ -33,9 +34,10 @@ struct TCPConnections: ~Copyable {
         var arrivals: [UInt32] = []
         var firstArrival = 0
 
-        mutating func append(_ number: UInt32) {
-            if firstArrival > 64, 2 * firstArrival > arrivals.count {
-                arrivals.removeFirst(firstArrival)
+        /// Arrivals are never more than a few times the limit, however many were closed by themselves.
+        mutating func append(_ number: UInt32, of table: [UInt32: TCPConnection]) {
+            if arrivals.count >= TCPConnections.arrivalsOfAddress {
+                arrivals = arrivals[firstArrival...].filter { table[$0]?.isUnknown == true }
                 firstArrival = 0
             }
             arrivals.append(number)
@@ -70,6 +72,9 @@ struct TCPConnections: ~Copyable {
     init(capacity: Int = 4096) { self.capacity = capacity }
 
     var count: Int { table.count }
+
+    /// Arrivals that are kept of one address at most.
+    var longestArrivals: Int { addresses.values.map(\.arrivals.count).max() ?? 0 }
 
     mutating func accept(from listener: TCPListener, index: Int, at now: Instant, _ poller: borrowing Poller) {
         for _ in 0..<Self.acceptedPerTurn {
@@ -118,7 +123,7 @@ struct TCPConnections: ~Copyable {
         table[number]?.isCounted = true
         addresses[Self.block(remote.ip), default: AddressUse()].count += 1
         addresses[Self.block(remote.ip), default: AddressUse()].unknown += 1
-        addresses[Self.block(remote.ip)]?.append(number)
+        addresses[Self.block(remote.ip)]?.append(number, of: table)
     }
 
     /// Closes the oldest unauthenticated connection. Returns false if there is none.
@@ -179,17 +184,15 @@ struct TCPConnections: ~Copyable {
         }
     }
 
-    /// Takes over a connection that another loop accepted; nil if the limit is reached.
-    mutating func adopt(
-        _ arrived: ArrivedConnection, at now: Instant, _ poller: borrowing Poller
-    ) -> TCPConnection? {
+    /// Takes over a connection that came to another loop, with the time that it has there; nil when there is no room.
+    mutating func adopt(_ arrived: ArrivedConnection, _ poller: borrowing Poller) -> TCPConnection? {
         guard makeRoom(for: arrived.remote) else {
             refused += 1
             return nil
         }
         let isThere = add(
             arrived.descriptor, local: arrived.local, remote: arrived.remote, phase: .unknown,
-            deadline: now + Self.unknownTimeout, poller)
+            deadline: arrived.deadline, poller)
         guard isThere else { return nil }
         let number = nextNumber &- 1
         noteArrival(number, of: arrived.remote)
@@ -205,7 +208,7 @@ struct TCPConnections: ~Copyable {
         poller.remove(connection.descriptor.number, as: .connection(connection.number))
         return ArrivedConnection(
             descriptor: connection.descriptor, local: connection.path.local, remote: connection.path.remote,
-            bytes: connection.unread(from: frame))
+            deadline: connection.deadline, bytes: connection.unread(from: frame))
     }
 
     private mutating func add(

@@ -9,15 +9,22 @@ struct ForwardedAddress: Sendable {
     /// The addresses from left to right: the client is first. Nil for text that is not an address.
     private let hops: [IPAddress?]
 
-    /// The maximum number of addresses to read, which exceeds any realistic chain of proxies.
+    /// A value holds bytes that no proxy writes: somebody has made it so that it is read wrongly.
+    private let isForged: Bool
+
+    /// Addresses that are looked at; what is further left is of no proxy that anybody has.
     private static let maximumHops = 32
 
-    /// Parses all values of the field, in order.
+    /// Proxies append bytes, so bytes are what is looked at: a character of Swift may join a comma with what a client has
+    /// written before it.
+    ///
+    /// - Parameter values: of all fields of that name, in their order.
     init(_ field: ProxyField, _ values: [String]) {
-        let texts =
+        isForged = !values.allSatisfy(Self.isPlain)
+        let texts: [Substring.UTF8View] =
             switch field {
             case .forwarded: values.flatMap { Self.elements($0, "for") }
-            case .forwardedFor: values.flatMap { $0.split(separator: ",").map(String.init) }
+            case .forwardedFor: values.flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
             }
         hops = texts.suffix(Self.maximumHops).map { Self.address($0) }
     }
@@ -25,8 +32,8 @@ struct ForwardedAddress: Sendable {
     /// Whether the request has no such field.
     var isEmpty: Bool { hops.isEmpty }
 
-    /// Whether the directly connected proxy has written an address.
-    var hasLast: Bool { hops.last.map { $0 != nil } ?? false }
+    /// Whether the proxy that we are connected to has written an address, and everything else is well formed.
+    var hasLast: Bool { !isForged && (hops.last.map { $0 != nil } ?? false) }
 
     /// Returns the last address that is not a trusted proxy, where `peer` is the directly connected address. It is the
     /// peer itself if that is not trusted; nil if `peer` is nil.
@@ -45,64 +52,93 @@ struct ForwardedAddress: Sendable {
     /// Returns whether the directly connected proxy reports a request by HTTPS. `values` returns the values of the
     /// header fields with a name.
     static func isSecure(_ field: ProxyField, _ values: (String) -> [String]) -> Bool {
-        let schemes =
+        let fields = values(field == .forwarded ? field.rawValue : "x-forwarded-proto")
+        guard fields.allSatisfy(isPlain) else { return false }
+        let schemes: [Substring.UTF8View] =
             switch field {
-            case .forwarded: values(field.rawValue).flatMap { elements($0, "proto") }
-            case .forwardedFor:
-                values("x-forwarded-proto").flatMap { $0.split(separator: ",").map(String.init) }
+            case .forwarded: fields.flatMap { elements($0, "proto") }
+            case .forwardedFor: fields.flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
             }
-        return schemes.last?.trimming.lowercased().replacing("\"", with: "") == "https"
+        guard let scheme = schemes.last else { return false }
+        return Substring(unquoted(trimmed(scheme))).lowercased() == "https"
     }
 
-    /// Returns a parameter of each element (RFC 7239, section 4); empty text for an element without it.
-    private static func elements(_ field: String, _ name: String) -> [String] {
-        split(field, at: ",").map { element in
-            for pair in split(element, at: ";") {
-                let parts = pair.split(separator: "=", maxSplits: 1)
-                guard parts.count == 2, parts[0].trimming.lowercased() == name else { continue }
-                return String(parts[1])
+    // MARK: Bytes
+
+    /// Whether a value holds printable ASCII, spaces and tabs alone.
+    private static func isPlain(_ value: String) -> Bool {
+        value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
+    }
+
+    /// A parameter of each element (RFC 7239, section 4); empty where it has none. One empty element where quotes are open
+    /// at the end: what the last proxy has appended stands in them.
+    private static func elements(_ field: String, _ name: String) -> [Substring.UTF8View] {
+        guard let elements = split(field.utf8[...], at: UInt8(ascii: ",")) else { return [""[...].utf8] }
+        return elements.map { element in
+            for pair in split(element, at: UInt8(ascii: ";")) ?? [] {
+                guard let sign = pair.firstIndex(of: UInt8(ascii: "=")),
+                    Substring(trimmed(pair[..<sign])).lowercased() == name
+                else { continue }
+                return pair[pair.index(after: sign)...]
             }
-            return ""
+            return ""[...].utf8
         }
     }
 
-    /// Splits text at separators outside quoted strings.
-    private static func split(_ text: String, at separator: Character) -> [Substring] {
+    /// At separators that do not stand in quotes (RFC 9110, section 5.6.4); nil where quotes are not closed.
+    private static func split(_ text: Substring.UTF8View, at separator: UInt8) -> [Substring.UTF8View]? {
         var isQuoted = false
-        var parts: [Substring] = []
+        var isEscaped = false
+        var parts: [Substring.UTF8View] = []
         var start = text.startIndex
         for index in text.indices {
-            if text[index] == "\"" { isQuoted.toggle() }
-            guard text[index] == separator, !isQuoted else { continue }
-            parts.append(text[start..<index])
-            start = text.index(after: index)
+            let byte = text[index]
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                isQuoted.toggle()
+            } else if byte == separator, !isQuoted {
+                parts.append(text[start..<index])
+                start = text.index(after: index)
+            }
         }
-        return parts + [text[start...]]
+        return isQuoted ? nil : parts + [text[start...]]
     }
 
-    private static func split(_ text: Substring, at separator: Character) -> [Substring] {
-        split(String(text), at: separator)
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        var text = text
+        while let last = text.last, last == 0x20 || last == 0x09 { text.removeLast() }
+        while let first = text.first, first == 0x20 || first == 0x09 { text.removeFirst() }
+        return text
     }
 
-    /// Parses `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `"[2001:db8::1]:4711"`; nil for other
-    /// text.
-    private static func address(_ text: String) -> IPAddress? {
-        var node = text.trimming[...]
-        if node.hasPrefix("\""), node.hasSuffix("\""), node.count >= 2 { node = node.dropFirst().dropLast() }
-        if node.hasPrefix("["), let end = node.firstIndex(of: "]") {
-            return IPAddress(String(node[..<end].dropFirst()))
+    private static func unquoted(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        let quote = UInt8(ascii: "\"")
+        guard text.count >= 2, text.first == quote, text.last == quote else { return text }
+        return text.dropFirst().dropLast()
+    }
+
+    /// `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `"[2001:db8::1]:4711"`, and nothing else.
+    private static func address(_ text: Substring.UTF8View) -> IPAddress? {
+        let node = unquoted(trimmed(text))
+        if node.first == UInt8(ascii: "["), let end = node.firstIndex(of: UInt8(ascii: "]")) {
+            guard isPort(node[node.index(after: end)...]) else { return nil }
+            return IPAddress(String(Substring(node[..<end].dropFirst())))
         }
-        if let address = IPAddress(String(node)) { return address }
-        guard let colon = node.lastIndex(of: ":") else { return nil }
-        return IPAddress(String(node[..<colon]))
+        if let address = IPAddress(String(Substring(node))) { return address }
+        guard let colon = node.lastIndex(of: UInt8(ascii: ":")), isPort(node[colon...]),
+            let address = IPAddress(String(Substring(node[..<colon]))), address.family == .v4
+        else { return nil }
+        return address
     }
-}
 
-extension StringProtocol {
-    fileprivate var trimming: String {
-        var text = self[...]
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-        return String(text)
+    /// Nothing, or a colon and one to five digits.
+    private static func isPort(_ text: Substring.UTF8View) -> Bool {
+        guard let first = text.first else { return true }
+        let digits = text.dropFirst()
+        return first == UInt8(ascii: ":") && (1...5).contains(digits.count)
+            && digits.allSatisfy { (0x30...0x39).contains($0) }
     }
 }

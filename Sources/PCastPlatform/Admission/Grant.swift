@@ -28,7 +28,8 @@ struct Grant: Sendable {
 
     /// Returns the tags of a publisher's token; nil if it applied none.
     static func appliedTags(of publisher: String) -> Set<String>? {
-        guard publisher.hasPrefix(tagsPrefix) else { return nil }
-        return Set(publisher.dropFirst(tagsPrefix.count).split(separator: "\n").map(String.init))
+        guard publisher.utf8.starts(with: tagsPrefix.utf8) else { return nil }
+        let tags = publisher.utf8.dropFirst(tagsPrefix.utf8.count).split(separator: UInt8(ascii: "\n"))
+        return Set(tags.map { String(Substring($0)) })
     }
 }

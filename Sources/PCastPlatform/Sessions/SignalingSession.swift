@@ -103,6 +103,8 @@ actor SignalingSession {
             case .text(let text): await self.receive(.text(text))
             case .binary(let bytes): await self.receive(.binary(bytes))
             }
+        } admitsControl: {
+            await self.admitsControl()
         } onActivity: {
             await self.feed(.heard)
         } onServerEnding: {
@@ -168,6 +170,11 @@ actor SignalingSession {
         } catch {
             feed(.receivedTooOften(frame))
         }
+    }
+
+    /// So do pings and pongs.
+    private func admitsControl() -> Bool {
+        (try? admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())) != nil
     }
 
     private func feed(_ input: ServerConversation.Input) {

@@ -34,5 +34,6 @@ struct StreamTags: Sendable {
         }
     }
 
-    private static func isReserved(_ tag: String) -> Bool { reserved.contains { tag.hasPrefix($0) } }
+    /// By bytes: a combining character behind the colon makes another character of both.
+    private static func isReserved(_ tag: String) -> Bool { reserved.contains { tag.utf8.starts(with: $0.utf8) } }
 }

@@ -35,9 +35,11 @@ struct TimelineFeed: Sendable {
         let halves = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let game = Self.game(at: String(halves[0])) else { return }
         let query = Self.query(halves.count > 1 ? halves[1] : "")
+        let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        let caller = admission.caller(peer, fields: request.fields)
         let channel: TimelineChannel
         do throws(Refusal) {
-            channel = try await find(game, connection, request, query)
+            channel = try await find(game, caller, request, query)
         } catch {
             logger.info("refused", metadata: ["door": "timeline", "why": "\(error.detail)"])
             let word = error.kind == .noStreamPlaying ? "not-found" : error.wire
@@ -50,6 +52,8 @@ struct TimelineFeed: Sendable {
         defer { channel.leave(consumer) }
         try await connection.forEachMessage { _ in
             consumer.said()
+        } admitsControl: { [admission] in
+            (try? admission.takeRequest(from: caller.address, at: MonotonicClock.now())) != nil
         } onActivity: {
             consumer.heard()
         }
@@ -57,11 +61,8 @@ struct TimelineFeed: Sendable {
     }
 
     private func find(
-        _ game: TimelineGame, _ connection: WebSocketConnection, _ request: WebSocketConnection.Request,
-        _ query: [String: String]
+        _ game: TimelineGame, _ caller: Caller, _ request: WebSocketConnection.Request, _ query: [String: String]
     ) async throws(Refusal) -> TimelineChannel {
-        let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        let caller = admission.caller(peer, fields: request.fields)
         if caller.isHidden { admission.noteHidden(caller, logger) }
         try admission.takeJoin(from: caller.address, at: MonotonicClock.now())
         let visitor = Visitor(caller, host: request.host, origin: request.origin)

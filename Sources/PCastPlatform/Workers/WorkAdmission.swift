@@ -70,8 +70,9 @@ struct WorkAdmission: Sendable {
             throw Self.refusal("files are not opened here")
         }
         let file = uri.path
-        let existing = kind == .publish ? file : String(file[..<(file.lastIndex(of: "/") ?? file.startIndex)])
-        guard let place = Self.resolved(existing), (place + "/").hasPrefix(root + "/") else {
+        let existing =
+            kind == .publish ? file : String(file[..<(file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex)])
+        guard let place = Self.resolved(existing), (place + "/").utf8.starts(with: (root + "/").utf8) else {
             throw Self.refusal("there is no such file in the folder of files")
         }
     }

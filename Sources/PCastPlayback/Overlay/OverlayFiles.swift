@@ -51,8 +51,9 @@ struct OverlayFiles: Sendable {
         // By what the links in it lead to, so that nothing outside is given away.
         let root = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
         let path = URL(fileURLWithPath: "\(root)/\(name)").standardizedFileURL.resolvingSymlinksInPath().path
-        guard path.hasPrefix(root.hasSuffix("/") ? root : root + "/"), !name.contains("\0"),
-            !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }),
+        // By bytes, as the kernel reads names: a combining character makes another character of the one before it.
+        guard path.utf8.starts(with: (root.hasSuffix("/") ? root : root + "/").utf8), !name.utf8.contains(0),
+            !name.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.first == UInt8(ascii: ".") }),
             let attributes = try? FileManager.default.attributesOfItem(atPath: path),
             attributes[.type] as? FileAttributeType == .typeRegular,
             let size = attributes[.size] as? Int ?? (attributes[.size] as? NSNumber)?.intValue,

@@ -26,6 +26,8 @@ public struct KeyFrameFinder: Sendable {
         let since: Instant
         /// Whether the frame was returned as a key frame.
         var isFound = false
+        /// The packet before it was waited for long enough, and it was looked at since.
+        var hasWaited = false
     }
 
     /// The maximum waiting time for the packet before an IDR slice, which may belong to the frame: about the duration
@@ -35,6 +37,10 @@ public struct KeyFrameFinder: Sendable {
     private static let longestLack = TimeSpan.seconds(1 as Int64)
     /// The maximum number of packets before the first IDR slice of a frame.
     private static let longestHead: Int64 = 64
+    /// NAL units of these packets that are looked at: a packet that aggregates has room for hundreds.
+    private static let mostUnitsOfHead = 256
+    /// Parameter sets of one packet that are kept.
+    private static let mostSetsOfPacket = 8
     /// The maximum number of fragments of a parameter set.
     private static let longestFragmentation: Int64 = 16
 
@@ -44,6 +50,8 @@ public struct KeyFrameFinder: Sendable {
     private let aggregates: Bool
     /// The newest frame with an IDR slice; nil if there is none.
     private var candidate: Candidate?
+    /// NAL units that were looked at.
+    private(set) var unitsRead = 0
 
     /// Creates a finder for a track.
     ///
@@ -113,7 +121,7 @@ public struct KeyFrameFinder: Sendable {
     private mutating func appendedH264(to log: inout PacketLog) -> KeyFrame? {
         let position = log.end - 1
         let (sequence, timestamp, arrival) = (log[position].sequence, log[position].timestamp, log[position].arrival)
-        let hasIDR = rememberParameterSets(at: position, sequence, in: log)
+        let (hasIDR, hasSets) = rememberParameterSets(at: position, sequence, in: log)
         if candidate?.timestamp == timestamp {
             if sequence < candidate!.first, hasIDR || candidate!.isFound { candidate!.first = sequence }
         } else if hasIDR, candidate.map({ sequence > $0.first }) ?? true {
@@ -121,7 +129,17 @@ public struct KeyFrameFinder: Sendable {
         }
         guard let candidate else { return nil }
         if !candidate.isFound, arrival - candidate.since > Self.longestLack { self.candidate = nil }
-        if candidate.isFound, candidate.timestamp != timestamp || candidate.first != sequence { return nil }
+        if candidate.isFound {
+            if candidate.timestamp != timestamp || candidate.first != sequence { return nil }
+        } else {
+            // Nothing else changes what was seen the last time.
+            let isOfHead =
+                candidate.timestamp == timestamp && sequence >= candidate.first
+                && sequence - candidate.first < Self.longestHead
+            let endsWait = !candidate.hasWaited && arrival - candidate.since >= Self.longestWait
+            guard isOfHead || hasSets || endsWait || sequence == candidate.first - 1 else { return nil }
+            if endsWait { self.candidate?.hasWaited = true }
+        }
         guard let keyFrame = find(arrival, in: &log) else { return nil }
         // The same key frame with an earlier beginning is not returned again.
         defer { self.candidate?.isFound = true }
@@ -131,14 +149,17 @@ public struct KeyFrameFinder: Sendable {
     /// Keeps the parameter sets of a packet, and returns whether the packet contains an IDR slice.
     private mutating func rememberParameterSets(
         at position: Int64, _ sequence: Int64, in log: borrowing PacketLog
-    ) -> Bool {
+    ) -> (hasIDR: Bool, hasSets: Bool) {
         let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
         var reader = H264PayloadReader()
         var hasIDR = false
+        var sets = 0
         while let unit = reader.next(in: payload) {
+            unitsRead &+= 1
             if unit.type == H264NALUnit.idrSlice {
                 hasIDR = true
-            } else if H264NALUnit.isParameterSet(unit.type) {
+            } else if H264NALUnit.isParameterSet(unit.type), sets < Self.mostSetsOfPacket {
+                sets += 1
                 if unit.isWhole {
                     parameterSets.remember(payload.extracting(unit.range), order: sequence)
                 } else if let set = Self.joinFragments(around: sequence, unit.type, in: log) {
@@ -146,7 +167,7 @@ public struct KeyFrameFinder: Sendable {
                 }
             }
         }
-        return hasIDR
+        return (hasIDR, sets > 0)
     }
 
     /// Returns the parameter set of which a packet is a fragment; nil if fragments are missing.
@@ -209,9 +230,10 @@ public struct KeyFrameFinder: Sendable {
         var isDelimited = false
     }
 
-    /// Returns the units before the first IDR slice; nil if the first slice of the picture is missing.
-    private func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
+    /// Nil where the IDR picture's first slice is missing.
+    private mutating func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
         var head = Head()
+        let mostUnits = unitsRead &+ Self.mostUnitsOfHead
         var sequenceSets: UInt32 = 0
         /// A bit for each picture parameter set that follows its sequence parameter set.
         var pictureSets = SIMD4<UInt64>()
@@ -222,6 +244,8 @@ public struct KeyFrameFinder: Sendable {
             let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
             var reader = H264PayloadReader()
             while let unit = reader.next(in: payload) {
+                guard unitsRead != mostUnits else { return nil }
+                unitsRead &+= 1
                 if sequence == first, unit.range.lowerBound <= 3 { Self.note(first: unit, payload, &head) }
                 switch unit.type {
                 case H264NALUnit.sequenceParameterSet, H264NALUnit.pictureParameterSet:

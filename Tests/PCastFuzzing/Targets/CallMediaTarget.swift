@@ -4,29 +4,32 @@ import PCastRTP
 import PCastRelay
 import PCastWebRTC
 
-/// What a platform sends a client once keys are agreed on. The first byte picks whether the client publishes or views.
+/// What a platform sends a client once keys are agreed on. The first byte picks whether the client publishes or views,
+/// and the codec of video.
 enum CallMediaTarget {
     private static let path = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
     private static let back = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
 
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)
-        let isPublisher = input.byte() & 1 == 0
+        let choice = input.byte()
+        let isPublisher = choice & 1 == 0
+        let codec: Codec = choice & 2 == 0 ? .vp8 : .h264
         var now = AgreedEnd.now
         guard let certificate = AgreedEnd.certificate else { throw BrokenInvariant(description: "no certificate") }
         var generator = SeededGenerator(seed: 8)
         var connection = PeerConnection(
-            isPublisher ? .publish(video: .vp8, audio: true, layers: 1) : .view(video: true, audio: true),
+            isPublisher ? .publish(video: codec, audio: true, layers: 1) : .view(video: true, audio: true),
             configuration: PeerConnection.Configuration(
                 certificate: certificate, addresses: [AgreedEnd.peerAddress], clock: AgreedEnd.clock, cname: "fuzz"),
             using: &generator)
-        var end = try answer(&connection, certificate, isPublisher: isPublisher, at: now)
+        var end = try answer(&connection, certificate, isPublisher: isPublisher, codec, at: now)
         var batch = DatagramBatch()
         try shakeHands(&connection, &end, &batch, at: &now)
         if isPublisher {
             connection.send(
                 EncodedFrame(
-                    codec: .vp8, bytes: [0x50, 0x01, 0x00, 0x9D, 0x01, 0x2A, 0x10, 0, 0x10, 0], isKeyFrame: true,
+                    codec: codec, bytes: codec == .vp8 ? vp8KeyFrame : h264KeyFrame, isKeyFrame: true,
                     timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil), at: now)
         }
         var packets = AgreedPackets(input)
@@ -50,9 +53,16 @@ enum CallMediaTarget {
         return isHeard
     }
 
+    private static let vp8KeyFrame: [UInt8] = [0x50, 0x01, 0x00, 0x9D, 0x01, 0x2A, 0x10, 0, 0x10, 0]
+    /// Of Annex B.
+    private static let h264KeyFrame: [UInt8] =
+        [0, 0, 0, 1, 0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x02, 0x80, 0, 0, 0, 1, 0x68, 0xCE, 0x3C, 0x80]
+        + [0, 0, 0, 1, 0x65, 0x88, 0x84, 1, 2, 3]
+
     /// The platform's end: the relay's answer, with the credentials of an end that says anything.
     private static func answer(
-        _ connection: inout PeerConnection, _ certificate: DTLSCertificate, isPublisher: Bool, at now: Instant
+        _ connection: inout PeerConnection, _ certificate: DTLSCertificate, isPublisher: Bool, _ codec: Codec,
+        at now: Instant
     ) throws(BrokenInvariant) -> AgreedEnd {
         var generator = SeededGenerator(seed: 9)
         let local = ICECredentials.random(using: &generator)
@@ -66,7 +76,7 @@ enum CallMediaTarget {
                 answer = try relay.publish(PeerID(1), stream: AgreedEnd.stream, offer: connection.offer, at: now)
             } else {
                 let publisher = PeerConnection(
-                    .publish(video: .vp8, audio: true, layers: 1),
+                    .publish(video: codec, audio: true, layers: 1),
                     configuration: PeerConnection.Configuration(
                         certificate: certificate, addresses: [AgreedEnd.peerAddress], clock: AgreedEnd.clock,
                         cname: "publisher"), using: &generator)
@@ -150,6 +160,7 @@ enum CallMediaTarget {
         return [
             [0] + AgreedPackets.input(reports), [1] + AgreedPackets.input(reports),
             [0] + AgreedPackets.input(AgreedPackets.edges), [1] + AgreedPackets.input(AgreedPackets.edges),
+            [2] + AgreedPackets.input(reports), [3] + AgreedPackets.input(AgreedPackets.h264 + AgreedPackets.edges),
         ]
     }()
 }

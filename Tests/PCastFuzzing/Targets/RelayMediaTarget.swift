@@ -4,18 +4,20 @@ import PCastRTP
 import PCastRelay
 import PCastWebRTC
 
-/// What a publisher or a viewer sends a relay once keys are agreed on. The first byte picks which.
+/// What a publisher or a viewer sends a relay once keys are agreed on. The first byte picks which, and the codec of video.
 enum RelayMediaTarget {
     private static let path = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
     private static let back = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
 
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)
-        let isPublisher = input.byte() & 1 == 0
+        let choice = input.byte()
+        let isPublisher = choice & 1 == 0
+        let codec: Codec = choice & 2 == 0 ? .vp8 : .h264
         var now = AgreedEnd.now
         var relay = try relay()
         var batch = DatagramBatch()
-        var end = try join(&relay, asPublisher: isPublisher)
+        var end = try join(&relay, asPublisher: isPublisher, codec)
         try shakeHands(&relay, &end, &batch, at: &now)
         var packets = AgreedPackets(input)
         var isHeard = false
@@ -48,16 +50,18 @@ enum RelayMediaTarget {
     }
 
     /// A publisher of two tracks, with the SSRCs 0x1111 (its repairs: 0x1112) and 0x1113, or its viewer.
-    private static func join(_ relay: inout Relay, asPublisher: Bool) throws(BrokenInvariant) -> AgreedEnd {
+    private static func join(
+        _ relay: inout Relay, asPublisher: Bool, _ codec: Codec
+    ) throws(BrokenInvariant) -> AgreedEnd {
         var generator = SeededGenerator(seed: 6)
         do {
             if !asPublisher {
                 // Its publisher is silent, and never connects.
-                let (offer, _) = try offer(sections(asPublisher: true), &generator)
+                let (offer, _) = try offer(sections(asPublisher: true, codec), &generator)
                 _ = try relay.publish(
                     PeerID(1), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
             }
-            let (offer, credentials) = try offer(sections(asPublisher: asPublisher), &generator)
+            let (offer, credentials) = try offer(sections(asPublisher: asPublisher, codec), &generator)
             let answer =
                 asPublisher
                 ? try relay.publish(PeerID(2), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
@@ -85,7 +89,7 @@ enum RelayMediaTarget {
         }
     }
 
-    private static func sections(asPublisher: Bool) -> [OfferSection] {
+    private static func sections(asPublisher: Bool, _ codec: Codec) -> [OfferSection] {
         guard asPublisher else {
             return [
                 OfferSection(type: .video, direction: .receiveOnly),
@@ -95,7 +99,7 @@ enum RelayMediaTarget {
         let msid = MediaStreamIdentification(stream: "s", track: "t")
         return [
             OfferSection(
-                type: .video, direction: .sendOnly, codecs: [.vp8],
+                type: .video, direction: .sendOnly, codecs: [codec],
                 source: OutgoingSource(ssrc: 0x1111, rtxSSRC: 0x1112, cname: "c", msid: msid)),
             OfferSection(
                 type: .audio, direction: .sendOnly, source: OutgoingSource(ssrc: 0x1113, cname: "c", msid: msid)),
@@ -182,6 +186,8 @@ enum RelayMediaTarget {
         return [
             [0] + AgreedPackets.input(media), [0] + AgreedPackets.input(media + AgreedPackets.edges),
             [1] + AgreedPackets.input(reports), [1] + AgreedPackets.input(reports + AgreedPackets.edges),
+            [2] + AgreedPackets.input(AgreedPackets.h264 + Array(media.suffix(2))),
+            [3] + AgreedPackets.input(reports),
         ]
     }()
 }

@@ -69,4 +69,54 @@ import Testing
         admission.change(limits: PlatformLimits(), trustedProxies: [], proxyField: .forwarded)
         #expect(admission.address(of: peer) { fields[$0] ?? [] } == peer)
     }
+
+    @Test(
+        "what a client writes joins with nothing that a proxy appends",
+        arguments: [
+            "127.0.0.1:\u{600}, 203.0.113.5", "127.0.0.1:\u{600},203.0.113.5", "127.0.0.1\u{600}, 203.0.113.5",
+            "127.0.0.1:\u{1F1E6}, 203.0.113.5", "\u{FFFD}, 203.0.113.5",
+        ])
+    func joinedCharacters(value: String) {
+        #expect(judge("127.0.0.1", .forwardedFor, value) == "203.0.113.5")
+        #expect(judge("127.0.0.1", .forwarded, "for=127.0.0.1:\u{600}, for=203.0.113.5") == "203.0.113.5")
+        let admission = Admission(trustedProxies: Self.proxies)
+        let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "x-forwarded-for" ? [value] : [] }
+        #expect(!caller.isOnThisMachine)
+    }
+
+    @Test("a value with bytes beyond printable ASCII makes nobody local") func unprintable() {
+        let admission = Admission(trustedProxies: Self.proxies)
+        for value in ["\u{600}, 127.0.0.1", "\u{301},127.0.0.1", "\u{7F}, 127.0.0.1", "\u{1}, 127.0.0.1"] {
+            let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "x-forwarded-for" ? [value] : [] }
+            #expect(!caller.isOnThisMachine, "\(value.debugDescription)")
+        }
+        let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "x-forwarded-for" ? ["127.0.0.1"] : [] }
+        #expect(caller.isOnThisMachine)
+    }
+
+    @Test(
+        "quotes that a client leaves open hide nothing that a proxy appends",
+        arguments: [
+            #"for=127.0.0.1:", for=203.0.113.5"#, #"for="127.0.0.1, for=203.0.113.5"#,
+            #"for=127.0.0.1;x="\", for=203.0.113.5"#, #"for=127.0.0.1:", for="[2001:db8::1]:80""#,
+        ])
+    func openQuotes(value: String) {
+        let admission = Admission(trustedProxies: Self.proxies, proxyField: .forwarded)
+        let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "forwarded" ? [value] : [] }
+        #expect(!caller.isOnThisMachine)
+        #expect(!ForwardedAddress.isSecure(.forwarded) { _ in [#"proto=https;x=", for=203.0.113.5;proto=http"#] })
+        #expect(ForwardedAddress.isSecure(.forwarded) { _ in [#"proto=http, for=203.0.113.5;proto="https""#] })
+    }
+
+    @Test(
+        "behind an address stands a port or nothing",
+        arguments: [
+            "127.0.0.1:x", "127.0.0.1:", "127.0.0.1:123456", "127.0.0.1:80 x", "127.0.0.1:-1", "[::1]x", "[::1]:",
+            "[::1]:80x", "\"127.0.0.1", "127.0.0.1\"", "[127.0.0.1", "::1:x",
+        ])
+    func ports(value: String) {
+        let admission = Admission(trustedProxies: Self.proxies)
+        let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "x-forwarded-for" ? [value] : [] }
+        #expect(!caller.isOnThisMachine)
+    }
 }

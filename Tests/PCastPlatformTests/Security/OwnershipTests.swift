@@ -92,4 +92,20 @@ import Testing
             }
         }
     }
+
+    @Test("a combining character behind the colon makes no other tag of one that says whose a stream is")
+    func combiningCharacter() async throws {
+        try await TestPlatform.run { (platform) async throws in
+            for (tags, isListed) in [(["channelId:\u{301}other"], false), ([], true)] as [([String], Bool)] {
+                let token = try Tokens.make {
+                    isListed ? $0.forPublishingOnly().applyTag("channelId:\u{301}other") : $0.forPublishingOnly()
+                }
+                try await publish(token, tags: tags, platform) { stream in
+                    let report = #"{"publishingReport":{"channelIds":["\u0301other"]}}"#
+                    let body = try await platform.ask("PUT", "/pcast/reporting/publishing", report).body
+                    #expect(body.contains(stream) == isListed)
+                }
+            }
+        }
+    }
 }

@@ -69,8 +69,8 @@ struct ApplicationRequest {
     static func basic(_ authorization: String) -> (id: String, secret: String)? {
         guard let decoded = authorization.credentials(of: "basic").flatMap({ Base64.decode($0) }) else { return nil }
         let text = String(decoding: decoded, as: UTF8.self)
-        guard let colon = text.firstIndex(of: ":") else { return nil }
-        return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        return (String(text[..<colon]), String(text[text.utf8.index(after: colon)...]))
     }
 
     private static func body(of request: Request) async throws(ApplicationFailure) -> Data {

@@ -12,10 +12,24 @@ struct CommaSeparatedValues {
     /// Returns a field that spreadsheets do not execute as a formula. Clients write the text of some fields, so an
     /// apostrophe is prepended if it begins like a formula (OWASP, CSV Injection).
     private static func inert(_ field: String) -> String {
-        let first = field.unicodeScalars.first { $0 != " " }
-        guard let first else { return field }
-        return formulaStarts.contains(first) || first.value < 0x20 ? "'" + field : field
+        var text = ""
+        var start = field.unicodeScalars.startIndex
+        for index in field.unicodeScalars.indices where separators.contains(field.unicodeScalars[index]) {
+            let end = field.unicodeScalars.index(after: index)
+            text += inertCell(field[start..<end], isFirst: start == field.startIndex)
+            start = end
+        }
+        return text + inertCell(field[start...], isFirst: start == field.startIndex)
     }
+
+    /// - Parameter cell: with the separator that ends it.
+    private static func inertCell(_ cell: Substring, isFirst: Bool) -> String {
+        guard let first = cell.unicodeScalars.first(where: { $0 != " " }) else { return String(cell) }
+        let isControl = first.value < 0x20 && (isFirst || !separators.contains(first))
+        return formulaStarts.contains(first) || isControl ? "'" + cell : String(cell)
+    }
+
+    private static let separators: Set<Unicode.Scalar> = [";", ",", "|", "\t", "\r", "\n"]
 
     /// The last four characters are the full-width forms of East Asian keyboards.
     private static let formulaStarts: Set<Unicode.Scalar> = [

@@ -1,0 +1,37 @@
+import PCastPlatform
+import PCastWeb
+import Synchronization
+import Testing
+
+/// WebSocket pings without end.
+@Suite("Floods of pings") struct PingFloodTests {
+    private final class Answers: Sendable {
+        private let state = Mutex((pongs: 0, isClosed: false))
+
+        var pongs: Int { state.withLock { $0.pongs } }
+        var isClosed: Bool { state.withLock { $0.isClosed } }
+
+        func add() { state.withLock { $0.pongs += 1 } }
+        func close() { state.withLock { $0.isClosed = true } }
+    }
+
+    @Test("pings count as requests, also before a client has authenticated, and a flood of them ends the connection")
+    func flood() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 10 }) {
+            (platform) async throws in
+            let answers = Answers()
+            try await WebSocketClient().connect(to: platform.uri + "/ws") { (connection) async throws in
+                let reading = Task {
+                    try? await connection.forEachMessage({ _ in }, onActivity: { answers.add() })
+                    answers.close()
+                }
+                for _ in 0..<5_000 where !answers.isClosed {
+                    guard (try? await connection.ping()) != nil else { break }
+                }
+                #expect(try await eventually { answers.isClosed })
+                reading.cancel()
+            }
+            #expect((1..<1_000).contains(answers.pongs), "\(answers.pongs) pings were answered")
+        }
+    }
+}

@@ -185,7 +185,8 @@ struct HLSAlternativeTests {
         let stamps = try await Self.readOn(content, window, to: 16)
         let first = try #require(stamps.first)
         #expect(stamps == Array(first..<ladder.film.count))
-        #expect(ladder.asked("low", of: origin).first == 2 && ladder.asked("high", of: origin).contains(15))
+        // A busy machine may go down again.
+        #expect(ladder.asked("low", of: origin).first == 2 && !ladder.asked("high", of: origin).isEmpty)
     }
 
     @Test("a live variant whose playlist is gone is left for the other within a moment")
@@ -199,10 +200,11 @@ struct HLSAlternativeTests {
         _ = try await content.open()
         var stamps = [try #require(try await content.readStamp()).counter]
         isGone.withLock { $0 = true }
-        let began = ContinuousClock.now
+        let count = origin.requests.count
         stamps += try await Self.readOn(content, window, to: 16)
-        // Where nothing else is there, it is asked for again for half a minute.
-        #expect(ContinuousClock.now - began < .seconds(25))
+        // Twice, and once that was on its way; where nothing else is there, for half a minute.
+        let asked = origin.requests.dropFirst(count).prefix { $0 != "/low.m3u8" }
+        #expect(asked.count { $0 == "/high.m3u8" } <= 3)
         #expect(stamps == Array(stamps[0]..<ladder.film.count))
         #expect(ladder.asked("high", of: origin).first == 2 && ladder.asked("low", of: origin).contains(15))
     }

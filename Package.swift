@@ -84,27 +84,27 @@ let package = Package(
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
         // 0: nouns
-        module("Media"),
+        module("Core"),
         module("JSON"),
 
         // 1: core. No clock, socket, thread, lock or chance.
-        module("Network", ["PCastMedia"]),
-        module("RTP", ["PCastMedia"]),
-        module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL", "CIPSecMB"]),
-        module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
-        module("HLS", ["PCastMedia"]),
-        module("Overlay", ["PCastMedia", "PCastJSON"]),
-        module("Timeline", ["PCastMedia", "PCastJSON"]),
-        module("EdgeAuth", ["PCastMedia", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
-        module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
-        module("Stage", ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"]),
+        module("NetworkEmulation", ["PCastCore"]),
+        module("RTP", ["PCastCore"]),
+        module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
+        module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
+        module("HLS", ["PCastCore"]),
+        module("Overlay", ["PCastCore", "PCastJSON"]),
+        module("Timeline", ["PCastCore", "PCastJSON"]),
+        module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
+        module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
+        module("InMemoryHarness", ["PCastCore", "PCastNetworkEmulation", "PCastWebRTC", "PCastSFU"]),
 
         // 2: edges. Threads, sockets, files, C libraries.
-        module("IO", ["PCastMedia", "CLinux"]),
+        module("IO", ["PCastCore", "CLinux"]),
         module(
             "Web",
             [
-                "PCastMedia", "CZlib",
+                "PCastCore", "CZlib",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -119,15 +119,15 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
-        module("Codecs", ["PCastMedia", "CFFmpeg", "COpus", "CVPX", "CYUV"]),
+        module("Codecs", ["PCastCore", "CFFmpeg", "COpus", "CVPX", "CYUV"]),
         module(
-            "Devices", ["PCastMedia", "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP"]),
-        module("Rendering", ["PCastMedia", "PCastIO", "PCastCodecs", "CALSA"]),
-        module("Window", ["PCastMedia", "PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
+            "Devices", ["PCastCore", "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP"]),
+        module("Rendering", ["PCastCore", "PCastIO", "PCastCodecs", "CALSA"]),
+        module("Window", ["PCastCore", "PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
         module(
-            "Records",
+            "Database",
             [
-                "PCastMedia", .product(name: "GRDB", package: "GRDB.swift"),
+                "PCastCore", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
 
@@ -135,15 +135,15 @@ let package = Package(
         .target(
             name: "PCast",
             dependencies: [
-                "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastIO",
+                "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastIO",
                 "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         module(
             "Platform",
             [
-                "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
-                "PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline",
+                "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
+                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -153,7 +153,7 @@ let package = Package(
         module(
             "Playback",
             [
-                "PCast", "PCastMedia", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
+                "PCast", "PCastCore", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
                 "PCastCodecs", "PCastRendering", .product(name: "Logging", package: "swift-log"),
             ], resources: [.embedInCode("Overlay/Pages")]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
@@ -162,7 +162,7 @@ let package = Package(
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastMedia", "PCastJSON",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastCore", "PCastJSON",
                 "PCastEdgeAuth", "PCastIO", "PCastWeb", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -170,9 +170,9 @@ let package = Package(
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastJSON", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
-                "PCastRelay",
-                "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
+                "PCast", "PCastCore", "PCastJSON", "PCastNetworkEmulation", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
+                "PCastSFU",
+                "PCastInMemoryHarness", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
                 "PCastRendering", "PCastWindow", "PCastPlayback", "PCastOverlay", "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -182,36 +182,37 @@ let package = Package(
         .executableTarget(
             name: "WatchExample", dependencies: ["PCast"], path: "Examples/Watch", swiftSettings: settings),
         .executableTarget(
-            name: "ServeExample", dependencies: ["PCastPlatform", "PCastMedia"], path: "Examples/Serve",
+            name: "ServeExample", dependencies: ["PCastPlatform", "PCastCore"], path: "Examples/Serve",
             swiftSettings: settings),
 
         // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
         .target(
             name: "PCastFuzzing",
             dependencies: [
-                "PCastMedia", "PCastJSON", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS",
-                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastRelay",
+                "PCastCore", "PCastJSON", "PCastNetworkEmulation", "PCastRTP", "PCastWebRTC", "PCastSignaling",
+                "PCastHLS",
+                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastSFU",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
         // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
         .executableTarget(
-            name: "PCastForwarding", dependencies: ["PCastMedia", "PCastWebRTC", "PCastRelay", "PCastStage"],
+            name: "PCastForwarding", dependencies: ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastInMemoryHarness"],
             path: "Tests/PCastForwarding", swiftSettings: settings),
 
         tests("Architecture", []),
-        tests("Media", ["PCastMedia"]),
-        tests("Network", ["PCastNetwork", "PCastMedia"]),
-        tests("RTP", ["PCastRTP", "PCastNetwork", "PCastMedia"]),
-        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastNetwork", "PCastMedia", "COpenSSL", "CSRTP"]),
-        tests("Signaling", ["PCastSignaling", "PCastMedia"]),
-        tests("HLS", ["PCastHLS", "PCastNetwork", "PCastMedia"]),
-        tests("JSON", ["PCastJSON", "PCastNetwork"]),
-        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastNetwork", "PCastMedia"]),
-        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastNetwork", "PCastMedia"]),
-        tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastMedia"]),
-        tests("Relay", ["PCastRelay", "PCastIO", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
-        tests("IO", ["PCastIO", "PCastNetwork", "PCastMedia"]),
+        tests("Core", ["PCastCore"]),
+        tests("NetworkEmulation", ["PCastNetworkEmulation", "PCastCore"]),
+        tests("RTP", ["PCastRTP", "PCastNetworkEmulation", "PCastCore"]),
+        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastNetworkEmulation", "PCastCore", "COpenSSL", "CSRTP"]),
+        tests("Signaling", ["PCastSignaling", "PCastCore"]),
+        tests("HLS", ["PCastHLS", "PCastNetworkEmulation", "PCastCore"]),
+        tests("JSON", ["PCastJSON", "PCastNetworkEmulation"]),
+        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastNetworkEmulation", "PCastCore"]),
+        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastNetworkEmulation", "PCastCore"]),
+        tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastCore"]),
+        tests("SFU", ["PCastSFU", "PCastIO", "PCastNetworkEmulation", "PCastWebRTC", "PCastRTP", "PCastCore"]),
+        tests("IO", ["PCastIO", "PCastNetworkEmulation", "PCastCore"]),
         tests(
             "Web",
             [
@@ -221,40 +222,41 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
-        tests("Codecs", ["PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia"]),
-        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia"]),
-        tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia", "CALSA"]),
+        tests("Codecs", ["PCastCodecs", "PCastIO", "PCastNetworkEmulation", "PCastCore"]),
+        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastNetworkEmulation", "PCastCore"]),
+        tests(
+            "Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastNetworkEmulation", "PCastCore", "CALSA"]),
         // A program with a window that the tests of windows command: a display is named by a process's environment.
         .executableTarget(
             name: "PCastWindowing",
-            dependencies: ["PCastWindow", "PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia"],
+            dependencies: ["PCastWindow", "PCastRendering", "PCastCodecs", "PCastIO", "PCastCore"],
             path: "Tests/PCastWindowing", swiftSettings: settings),
         // A program that views a stream by the vendor's sample; its display and audio device are named by its environment.
         .executableTarget(
             name: "PCastViewing", dependencies: ["PCastCompatibility"], path: "Tests/PCastViewing",
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
-        tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastMedia", "CXCB"]),
-        tests("Records", ["PCastRecords", "PCastMedia", .product(name: "GRDB", package: "GRDB.swift")]),
+        tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastCore", "CXCB"]),
+        tests("Database", ["PCastDatabase", "PCastCore", .product(name: "GRDB", package: "GRDB.swift")]),
         tests("Fuzzing", ["PCastFuzzing"]),
-        tests("Bench", ["PCastBench", "PCastMedia"]),
+        tests("Bench", ["PCastBench", "PCastCore"]),
         .testTarget(
             name: "PCastTests",
             dependencies: [
-                "PCast", "PCastMedia", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastRTP",
+                "PCast", "PCastCore", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastRTP",
                 "PCastRendering", "PCastIO", .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         tests(
             "CLI",
             [
-                "PCastCLI", "PCast", "PCastPlatform", "PCastPlayback", "PCastIO", "PCastMedia", "PCastJSON",
+                "PCastCLI", "PCast", "PCastPlatform", "PCastPlayback", "PCastIO", "PCastCore", "PCastJSON",
                 "PCastEdgeAuth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         tests(
             "Platform",
             [
-                "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastMedia",
-                "PCastJSON", "PCastRecords", "PCastRelay", "PCastTimeline",
+                "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
+                "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -271,7 +273,7 @@ let package = Package(
             "Playback",
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering", "PCastNetwork", "PCastMedia", "PCastJSON",
+                "PCastRendering", "PCastNetworkEmulation", "PCastCore", "PCastJSON",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
@@ -281,13 +283,13 @@ let package = Package(
         // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
         tests(
             "Hardware",
-            ["PCast", "PCastDevices", "PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"],
+            ["PCast", "PCastDevices", "PCastRendering", "PCastCodecs", "PCastIO", "PCastCore", "CALSA"],
             exclude: ["machine"]),
         tests(
             "EndToEnd",
             [
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
-                "PCastMedia", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow",
+                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"]),
     ]

@@ -1,5 +1,5 @@
 // Runs a platform in this process: it serves WHIP, WHEP, the PCast protocol and the web pages until the process ends.
-import PCastMedia
+import PCastCore
 import PCastPlatform
 
 let platform = Platform(

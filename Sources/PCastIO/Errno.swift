@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// The error number of the calling thread and its text.
 enum Errno {

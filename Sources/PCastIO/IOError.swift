@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An error of a socket, a thread or the event loop. Its text says what to do.
 public enum IOError: Error, Hashable, Sendable {

@@ -1,8 +1,8 @@
 import Hummingbird
 public import Logging
+import PCastCore
+import PCastDatabase
 import PCastIO
-import PCastMedia
-import PCastRecords
 import PCastWeb
 import PCastWebRTC
 
@@ -40,33 +40,34 @@ public struct Platform: Sendable {
         let kept = try await PlatformRecords.open(
             configuration.records, configuration.applications, statistics, logger)
         let router = try await openRouter(address)
-        let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
+        let authenticator = TokenAuthenticator(kept.applications, allowsAnonymousLoopback: configuration.isLoopback)
         let admission = Admission(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
-            proxyField: configuration.proxyField)
+            forwardedHeader: configuration.forwardedHeader)
         let directory = StreamDirectory(
-            router: router, gatekeeper: gatekeeper, journal: kept.journal, returnTime: configuration.returnTime,
+            router: router, authenticator: authenticator, writeQueue: kept.writeQueue,
+            reconnectGrace: configuration.reconnectGrace,
             reasonTimeout: configuration.reasonTimeout, admission: admission, statistics: statistics, logger: logger)
-        let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
+        let registry = SessionRegistry(writeQueue: kept.writeQueue, absence: configuration.sessionTimeout)
         await restore(kept, registry, directory)
-        let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }
-        let workers = StreamWorkers(
-            configuration.workers.map { WorkAdmission(configuration: $0, listen: address) }, gatekeeper: gatekeeper,
+        let relay = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
+        let workers = JobSupervisor(
+            configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         let histories = StreamHistories()
-        let credentials = CredentialCheck(gatekeeper: gatekeeper)
+        let credentials = CredentialCheck(authenticator: authenticator)
         let timelines = TimelineService(directory: configuration.records.directory, logger: logger)
         let feed = TimelineFeed(
-            service: timelines, access: TimelineAccess(gatekeeper: gatekeeper, credentials: credentials),
+            service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
             admission: admission, logger: logger)
         let routes = routes(
-            router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics, timelines,
+            router, authenticator, directory, registry, relay, kept, admission, histories, statistics, timelines,
             credentials)
         let clock = SessionClock()
-        let talk = talk(gatekeeper, directory, registry, workers, relay, admission, clock, feed)
+        let talk = talk(authenticator, directory, registry, workers, relay, admission, clock, feed)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
         if let secure {
@@ -93,7 +94,7 @@ public struct Platform: Sendable {
         kept.change(configuration.records, drainTime: configuration.drainTime)
         await control.begin(
             .init(
-                gatekeeper: gatekeeper, admission: admission, kept: kept, relay: relay, certificate: certificate,
+                authenticator: authenticator, admission: admission, kept: kept, relay: relay, certificate: certificate,
                 directory: directory, workers: workers, listen: address))
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
@@ -157,7 +158,7 @@ public struct Platform: Sendable {
     private static func endAbsent(
         _ registry: SessionRegistry, _ directory: StreamDirectory, _ clock: SessionClock
     ) async {
-        var tide = TideMark()
+        var tide = HeapTrimPolicy()
         // Without sessions, nothing pending is urgent.
         while (try? await Task.sleep(for: clock.isIdle ? .seconds(1) : .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
@@ -168,7 +169,7 @@ public struct Platform: Sendable {
             await directory.endAbsent(at: now)
             let counts = await directory.counts
             let here = await registry.counts.all + counts.streams + counts.viewers
-            if tide.isTime(with: here, at: now) { Heap.trim() }
+            if tide.isTime(with: here, at: now) { MallocTuning.trim() }
         }
     }
 
@@ -203,8 +204,8 @@ public struct Platform: Sendable {
     private static let webSocketPath = "/ws"
 
     private func talk(
-        _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ workers: StreamWorkers, _ relay: RelayOffers?, _ admission: Admission, _ clock: SessionClock,
+        _ authenticator: TokenAuthenticator, _ directory: StreamDirectory, _ registry: SessionRegistry,
+        _ workers: JobSupervisor, _ relay: TURNCredentialProvider?, _ admission: Admission, _ clock: SessionClock,
         _ feed: TimelineFeed
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
@@ -213,7 +214,7 @@ public struct Platform: Sendable {
             guard path == Self.webSocketPath else { return try await feed.run(connection) }
             guard let place = await admission.place(for: connection) else { return }
             await SignalingSession(
-                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, workers: workers,
+                connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
                 relay: relay, admission: admission, clock: clock, logger: logger
             ).run()
             withExtendedLifetime(place) {}
@@ -222,7 +223,8 @@ public struct Platform: Sendable {
 
     /// Returns the server of the TLS port; nil if there is none.
     private func secureServer(
-        _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress, _ relay: RelayOffers?,
+        _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress,
+        _ relay: TURNCredentialProvider?,
         _ admission: Admission, _ certificate: CertificateFiles?,
         _ talk: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) -> WebServer? {
@@ -239,8 +241,9 @@ public struct Platform: Sendable {
     }
 
     private func routes(
-        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ relay: RelayOffers?, _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories,
+        _ router: MediaRouter, _ authenticator: TokenAuthenticator, _ directory: StreamDirectory,
+        _ registry: SessionRegistry,
+        _ relay: TURNCredentialProvider?, _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories,
         _ statistics: PlatformStatistics, _ timelines: TimelineService, _ credentials: CredentialCheck
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
@@ -248,25 +251,28 @@ public struct Platform: Sendable {
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         routes.add(middleware: AdmissionMiddleware(admission: admission, logger: logger))
-        let dashboard = DashboardAccess(gatekeeper: gatekeeper, credentials: credentials)
-        for kind in [WebRTCDoor.Kind.whip, .whep] {
-            WebRTCDoor(
-                kind, gatekeeper: gatekeeper, directory: directory, relay: relay, dashboard: dashboard, logger: logger
+        let dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
+        for kind in [WebRTCHTTPController.Kind.whip, .whep] {
+            WebRTCHTTPController(
+                kind, authenticator: authenticator, directory: directory, relay: relay, dashboard: dashboard,
+                logger: logger
             ).addRoutes(to: routes)
         }
-        PageDoor(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
-        AdministrationDoor(
+        StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
+        HealthRoutes(
             directory: directory, registry: registry, router: router, kept: kept, admission: admission,
-            statistics: statistics, gatekeeper: gatekeeper, timelines: timelines, attempts: credentials,
+            statistics: statistics, authenticator: authenticator, timelines: timelines, attempts: credentials,
             metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: configuration.metricsCacheTime)
         ).addRoutes(to: routes)
-        TimelineDoor(
-            service: timelines, access: TimelineAccess(gatekeeper: gatekeeper, credentials: credentials), logger: logger
+        TimelineRoutes(
+            service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
+            logger: logger
         ).addRoutes(to: routes)
-        DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
-        TelemetryDoor().addRoutes(to: routes)
-        ApplicationDoor(
-            gatekeeper: gatekeeper, credentials: credentials, directory: directory, kept: kept, histories: histories,
+        DashboardRoutes(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        TelemetryRoutes().addRoutes(to: routes)
+        ManagementAPI(
+            authenticator: authenticator, credentials: credentials, directory: directory, kept: kept,
+            histories: histories,
             dashboard: dashboard,
             relay: relay, logger: logger
         ).addRoutes(to: routes)
@@ -284,6 +290,6 @@ public struct Platform: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         return PlatformListening(
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
-            tlsPort: tlsPort, isOpenToThisMachine: configuration.isLoopback, applications: applications)
+            tlsPort: tlsPort, allowsAnonymousLoopback: configuration.isLoopback, applications: applications)
     }
 }

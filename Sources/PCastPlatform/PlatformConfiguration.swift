@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The configuration of a platform.
 public struct PlatformConfiguration: Sendable {
@@ -17,7 +17,7 @@ public struct PlatformConfiguration: Sendable {
     /// The applications whose tokens are valid; empty for those in the database.
     public var applications: [Application]
     /// The persistent data and its retention.
-    public var records: RecordKeeping
+    public var records: StorageConfiguration
     /// The port for TLS, which serves the same as `port` and also TURN for clients that can reach no other port; 0
     /// selects a free one, and nil opens none.
     public var tlsPort: Int?
@@ -27,7 +27,7 @@ public struct PlatformConfiguration: Sendable {
     /// The PEM file of the key; nil if `tlsCertificate` is nil.
     public var tlsKey: String?
     /// The host name in TURN URIs; nil for the host of the client's request.
-    public var tlsName: String?
+    public var turnHost: String?
     /// The maximum number of publishers and subscribers. Further ones are rejected and may retry later.
     public var maximumPeers: Int
     /// The configuration of ingest and egress jobs; nil to disable them.
@@ -37,7 +37,7 @@ public struct PlatformConfiguration: Sendable {
     /// The proxies whose forwarding header is trusted. That of all other peers is ignored.
     public var trustedProxies: [IPNetwork] = []
     /// The header field in which those proxies report the client.
-    public var proxyField = ProxyField.forwardedFor
+    public var forwardedHeader = ForwardedHeader.forwardedFor
     /// The token for reading metrics from other hosts, as a bearer token or as the password of HTTP Basic; nil if
     /// metrics are for this host only.
     public var metricsToken: String?
@@ -50,17 +50,17 @@ public struct PlatformConfiguration: Sendable {
     public var drainTime = defaultDrainTime
 
     /// The time after which a session without a connection ends, together with its streams.
-    public var sessionAbsence = defaultSessionAbsence
+    public var sessionTimeout = defaultSessionAbsence
     /// The time in which a publisher may resume its stream after the platform was killed.
-    public var returnTime = defaultReturnTime
+    public var reconnectGrace = defaultReturnTime
     /// The time in which a client may give the reason of a stream's end after it has closed the media connection: Phenix's
     /// Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's own SDK waits for
     /// the platform's `StreamEnded` after the end of the media.
     package var reasonTimeout = TimeSpan.milliseconds(500)
 
-    /// The default of `sessionAbsence`, 180 s.
+    /// The default of `sessionTimeout`, 180 s.
     public static let defaultSessionAbsence = TimeSpan.seconds(180)
-    /// The default of `returnTime`, 15 s.
+    /// The default of `reconnectGrace`, 15 s.
     public static let defaultReturnTime = TimeSpan.seconds(15)
 
     /// An application and the secret that signs its tokens.
@@ -91,7 +91,7 @@ public struct PlatformConfiguration: Sendable {
         host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
         advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = [],
         maximumPeers: Int = 20_000, tlsPort: Int? = nil, tlsCertificate: String? = nil, tlsKey: String? = nil,
-        tlsName: String? = nil, records: RecordKeeping = RecordKeeping()
+        turnHost: String? = nil, records: StorageConfiguration = StorageConfiguration()
     ) {
         self.host = host
         self.port = port
@@ -103,7 +103,7 @@ public struct PlatformConfiguration: Sendable {
         self.tlsPort = tlsPort
         self.tlsCertificate = tlsCertificate
         self.tlsKey = tlsKey
-        self.tlsName = tlsName
+        self.turnHost = turnHost
         self.records = records
     }
 

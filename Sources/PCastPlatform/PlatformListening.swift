@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The addresses of a running platform.
 public struct PlatformListening: Sendable {
@@ -11,7 +11,7 @@ public struct PlatformListening: Sendable {
     /// The port for TLS; nil if there is none.
     public let tlsPort: Int?
     /// Whether programs of this host may publish and subscribe without a token.
-    public let isOpenToThisMachine: Bool
+    public let allowsAnonymousLoopback: Bool
     /// The applications whose tokens are valid.
     public let applications: [PlatformConfiguration.Application]
 }

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Why something cannot be played, and what can be done about it.
 public enum PlaybackError: Error, Hashable, Sendable {

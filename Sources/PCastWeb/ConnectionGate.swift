@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A gate that rejects connections before any byte is read, and is notified when accepted connections end.
 public protocol ConnectionGate: Sendable {

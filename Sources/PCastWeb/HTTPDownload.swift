@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import PCastMedia
+import PCastCore
 import Synchronization
 
 /// A streaming download of a large HTTP response.
@@ -65,7 +65,7 @@ public struct HTTPDownload: Sendable {
     /// - Returns: The head of the final response.
     /// - Throws: ``Failure``.
     public static func get(
-        _ uri: String, range: (offset: Int64, length: Int64?)? = nil, limit: Int64, patience: Duration,
+        _ uri: String, range: (offset: Int64, length: Int64?)? = nil, limit: Int64, timeout: Duration,
         cookies: HTTPCookies? = nil, take: @escaping @Sendable (Head, [UInt8]) async -> Bool
     ) async throws(Failure) -> Head {
         if uri.prefix(5).lowercased() == "data:" { return try await inline(uri, range, limit, take) }
@@ -75,7 +75,7 @@ public struct HTTPDownload: Sendable {
         let activity = Activity()
         let result = await withTaskGroup(of: Result<Head, Failure>?.self) { group in
             group.addTask { await follow(address, exchange, activity) }
-            group.addTask { await activity.silence(for: patience) ? .failure(.timeout) : nil }
+            group.addTask { await activity.silence(for: timeout) ? .failure(.timeout) : nil }
             var result: Result<Head, Failure>?
             while result == nil, let next = await group.next() { result = next }
             group.cancelAll()
@@ -292,9 +292,9 @@ public struct HTTPDownload: Sendable {
         func note() { last.withLock { $0 = .now } }
 
         /// Waits until no data has arrived for a duration, and returns true. Returns false if the task is cancelled.
-        func silence(for patience: Duration) async -> Bool {
+        func silence(for timeout: Duration) async -> Bool {
             while true {
-                let end = last.withLock { $0 } + patience
+                let end = last.withLock { $0 } + timeout
                 if end <= .now { return true }
                 guard (try? await Task.sleep(until: end)) != nil else { return false }
             }

@@ -1,6 +1,6 @@
 public import Hummingbird
 public import NIOCore
-public import PCastMedia
+public import PCastCore
 
 /// The context of a request: the client and the connection.
 public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {

@@ -69,7 +69,7 @@ public struct WebServer: Sendable {
     }
 
     /// The time that connections have to end when the server stops.
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
 
     /// Serves until the task is cancelled. Then pending requests are completed and WebSockets send a close frame.
     /// `onListening` is called once with the port.
@@ -79,7 +79,7 @@ public struct WebServer: Sendable {
         let service = security.map { secure($0, onListening) } ?? plain(onListening)
         var configuration = ServiceGroupConfiguration(
             services: [service], gracefulShutdownSignals: [], logger: logger)
-        configuration.maximumGracefulShutdownDuration = Self.patience
+        configuration.maximumGracefulShutdownDuration = Self.timeout
         let group = ServiceGroup(configuration: configuration)
         // The service runs in its own task, because cancellation of this one would close its connections at once.
         let serving = Task { try await group.run() }

@@ -6,7 +6,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
-import PCastMedia
+import PCastCore
 
 /// A connection that uses HTTP/1.1 until a request opens a WebSocket at the given path.
 struct WebSocketUpgradableChannel: ServerChildChannel {

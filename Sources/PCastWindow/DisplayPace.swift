@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Limits drawing to the refresh rate on a display without vertical synchronization. It reads no clock; the caller
 /// passes the time.

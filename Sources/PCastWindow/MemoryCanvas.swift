@@ -1,15 +1,15 @@
 import CSDL
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import PCastRendering
 
 /// Draws with libyuv to the window's memory, which a local X server shares (MIT-SHM).
 struct MemoryCanvas: WindowCanvas {
     private let sdl: SDLLibrary
     private let window: UnsafeMutableRawPointer
-    private let painter = PicturePainter()
+    private let painter = FramePainter()
     /// The placement of the previous frame, around which the memory is already black.
-    private var drawn: (place: PictureArrangement.Place, pixels: UnsafeMutableRawPointer)?
+    private var drawn: (place: FrameArrangement.Place, pixels: UnsafeMutableRawPointer)?
 
     /// Returns nil if the display's pixel format is not supported.
     init?(_ sdl: SDLLibrary, window: UnsafeMutableRawPointer) {
@@ -24,7 +24,7 @@ struct MemoryCanvas: WindowCanvas {
         return Dimensions(width: Int(surface.pointee.w), height: Int(surface.pointee.h))
     }
 
-    mutating func draw(_ frame: VideoFrame?, _ arrangement: PictureArrangement) -> Bool {
+    mutating func draw(_ frame: VideoFrame?, _ arrangement: FrameArrangement) -> Bool {
         // The surface is queried each time, because it changes with the size.
         guard let surface = sdl.calls.GetWindowSurface(window), Self.isKnown(surface),
             let pixels = surface.pointee.pixels
@@ -33,7 +33,7 @@ struct MemoryCanvas: WindowCanvas {
         let stride = Int(surface.pointee.pitch)
         let place =
             frame.map { arrangement.place($0.dimensions, on: size) }
-            ?? .init(part: PictureRectangle(size), target: PictureRectangle(Dimensions(width: 0, height: 0)))
+            ?? .init(part: FrameRectangle(size), target: FrameRectangle(Dimensions(width: 0, height: 0)))
         if drawn?.place.target != place.target || drawn?.pixels != pixels {
             memset(pixels, 0, stride * size.height)
         }

@@ -1,8 +1,8 @@
 import CSDL
 import Glibc
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 
 /// A window on the display. Only the window thread uses it.

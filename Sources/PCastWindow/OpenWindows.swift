@@ -1,6 +1,6 @@
 import CSDL
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 
 /// The open windows. Only the window thread uses it.

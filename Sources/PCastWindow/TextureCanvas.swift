@@ -1,6 +1,6 @@
 import CSDL
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import PCastRendering
 
 /// Draws with the GPU: frames become textures, and the GPU converts, scales, rotates and mirrors them.
@@ -35,7 +35,7 @@ struct TextureCanvas: WindowCanvas {
         return Dimensions(width: Int(width), height: Int(height))
     }
 
-    mutating func draw(_ frame: VideoFrame?, _ arrangement: PictureArrangement) -> Bool {
+    mutating func draw(_ frame: VideoFrame?, _ arrangement: FrameArrangement) -> Bool {
         _ = sdl.calls.SetRenderDrawColor(renderer, 0, 0, 0, 255)
         guard sdl.calls.RenderClear(renderer) == 0 else { return false }
         if let frame {
@@ -69,7 +69,7 @@ struct TextureCanvas: WindowCanvas {
             Int32(frame.strideUV)) == 0
     }
 
-    private func copy(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> Bool {
+    private func copy(_ frame: VideoFrame, _ arrangement: FrameArrangement) -> Bool {
         let place = arrangement.place(frame.dimensions, on: dimensions)
         var part = csdl_rect(place.part)
         // SDL rotates around the center of the target, after mirroring.
@@ -94,7 +94,7 @@ struct TextureCanvas: WindowCanvas {
 }
 
 extension csdl_rect {
-    fileprivate init(_ rectangle: PictureRectangle) {
+    fileprivate init(_ rectangle: FrameRectangle) {
         self.init(
             x: Int32(rectangle.x), y: Int32(rectangle.y), w: Int32(rectangle.width), h: Int32(rectangle.height))
     }

@@ -1,5 +1,5 @@
 import CSDL
-import PCastMedia
+import PCastCore
 import PCastRendering
 
 /// The drawing method of a window. Only the window thread uses it.
@@ -8,7 +8,7 @@ protocol WindowCanvas {
     var isSynchronized: Bool { get }
 
     /// Draws a frame, or black without one. Returns false if the window's surface is lost and must be created again.
-    mutating func draw(_ frame: VideoFrame?, _ arrangement: PictureArrangement) -> Bool
+    mutating func draw(_ frame: VideoFrame?, _ arrangement: FrameArrangement) -> Bool
 
     /// The size in pixels.
     var dimensions: Dimensions { get }

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRendering
 
 /// The options of a window.
@@ -23,14 +23,14 @@ public struct WindowOptions: Sendable {
     /// Whether the window is full screen.
     public var isFullscreen: Bool
     /// The arrangement of frames.
-    public var arrangement: PictureArrangement
+    public var arrangement: FrameArrangement
     /// The method of drawing.
     public var drawing: Drawing
 
     /// Creates options.
     public init(
         title: String = "PCast", dimensions: Dimensions? = nil, isFullscreen: Bool = false,
-        arrangement: PictureArrangement = PictureArrangement(), drawing: Drawing = .automatic
+        arrangement: FrameArrangement = FrameArrangement(), drawing: Drawing = .automatic
     ) {
         self.title = title
         self.dimensions = dimensions

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import Synchronization
 
@@ -10,7 +10,7 @@ final class WindowState: Sendable {
         var frame: VideoFrame?
         /// The time at which the frame was passed; nil if it is redrawn.
         var given: Instant?
-        var arrangement: PictureArrangement
+        var arrangement: FrameArrangement
     }
 
     private struct State {
@@ -51,7 +51,7 @@ final class WindowState: Sendable {
 
     var options: WindowOptions { state.withLock { $0.options } }
 
-    var arrangement: PictureArrangement {
+    var arrangement: FrameArrangement {
         get { state.withLock { $0.options.arrangement } }
         set {
             state.withLock { state in

@@ -1,8 +1,8 @@
 import CSDL
 import Dispatch
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import Synchronization
 

@@ -44,7 +44,7 @@ struct HelpTests {
                 TimelineAddCommand.self,
                 [
                     "<league>", "<game>", "--id", "--type", "--description", "--team", "--period", "--at", "--event",
-                    "--change", "--withdraw", "--uri", "--application",
+                    "--update", "--delete", "--uri", "--application",
                 ]
             ),
             (

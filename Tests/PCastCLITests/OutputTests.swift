@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCast
@@ -28,19 +28,19 @@ struct OutputTests {
     @Test("A publisher that nobody watches says that it is idle, and no rates of zero; its event has the same names")
     func idle() {
         var statistics = PublisherStatistics()
-        (statistics.isWatched, statistics.framesEncoded) = (false, 12)
+        (statistics.hasSubscribers, statistics.framesEncoded) = (false, 12)
         func sending() -> String? {
-            PublishFigures.block(
+            PublishMetrics.block(
                 statistics, nil, elapsed: .seconds(3), link: .online, quality: DataQuality(status: .all, reason: .none)
             ).rows.first { $0.label == "sending" }?.value
         }
         #expect(sending() == "idle until somebody watches")
-        let idle = PublishFigures.line(statistics, elapsed: .seconds(10))
+        let idle = PublishMetrics.line(statistics, elapsed: .seconds(10))
         #expect(idle.hasPrefix("00:10  idle until somebody watches, 12 frames"))
         #expect(!idle.contains("kbit/s"))
-        let names = PublishFigures.fields(statistics, nil).map(\.key)
-        #expect(names.contains("bitrate") && names.contains("targetBitrate") && names.contains("isWatched"))
-        (statistics.isWatched, statistics.bitrate, statistics.targetBitrate) = (true, 812_000, 1_200_000)
+        let names = PublishMetrics.fields(statistics, nil).map(\.key)
+        #expect(names.contains("bitrate") && names.contains("targetBitrate") && names.contains("hasSubscribers"))
+        (statistics.hasSubscribers, statistics.bitrate, statistics.targetBitrate) = (true, 812_000, 1_200_000)
         #expect(sending() == "812 kbit/s, video target 1.20 Mbit/s")
     }
 

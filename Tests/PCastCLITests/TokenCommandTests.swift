@@ -1,7 +1,7 @@
 import ArgumentParser
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 import Testing
 
 @testable import PCastCLI

@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastCLI

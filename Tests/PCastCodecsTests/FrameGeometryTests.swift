@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastCodecs
@@ -138,7 +138,7 @@ import Testing
                     "ffmpeg", ["-v", "error", "-y", "-f", "lavfi", "-i", source] + Self.coder + ["-crf", "4", plain])
                     != nil)
             let wanted = try #require(try frames(plain).last)
-            #expect(Picture.peakSignalToNoiseRatio(try #require(film.last), wanted) > 36)
+            #expect(SampleFrame.peakSignalToNoiseRatio(try #require(film.last), wanted) > 36)
         }
     }
 

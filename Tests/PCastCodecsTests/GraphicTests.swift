@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @Suite("Graphics over pictures")

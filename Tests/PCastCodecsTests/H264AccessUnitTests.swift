@@ -1,7 +1,7 @@
 import Foundation
 import PCastCodecs
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @Suite struct H264AccessUnitTests {
@@ -106,7 +106,7 @@ import Testing
     @Test("any bytes are told of, and never more") func mutations() throws {
         let encoder = try VideoCodecTests.encoder(.h264, size: Dimensions(width: 96, height: 64))
         let frames = try (0..<4).flatMap {
-            try encoder.encode(Picture.moving($0, size: Dimensions(width: 96, height: 64)), forceKeyFrame: $0 == 2)
+            try encoder.encode(SampleFrame.moving($0, size: Dimensions(width: 96, height: 64)), forceKeyFrame: $0 == 2)
         }
         var generator = SeededGenerator(seed: 23)
         var damaged = 0
@@ -117,7 +117,7 @@ import Testing
                     in: 0...255, using: &generator)
             }
             bytes.removeLast(.random(in: 0..<bytes.count, using: &generator))
-            let memory = GuardedMemory(bytes)
+            let memory = GuardPages(bytes)
             if H264AccessUnit(memory.bytes).isDamaged { damaged += 1 }
         }
         #expect(damaged > 1_000)

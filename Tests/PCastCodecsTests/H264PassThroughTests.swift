@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @Suite struct H264PassThroughTests {
@@ -9,7 +9,7 @@ import Testing
     private static func frames(_ count: Int = 24) throws -> [EncodedFrame] {
         let encoder = try VideoCodecTests.encoder(.h264, size: size)
         return try (0..<count).flatMap {
-            try encoder.encode(Picture.moving($0, size: size), forceKeyFrame: $0 % 8 == 0)
+            try encoder.encode(SampleFrame.moving($0, size: size), forceKeyFrame: $0 % 8 == 0)
         }
     }
 
@@ -135,7 +135,7 @@ import Testing
         let other = try VideoCodecTests.encoder(.h264, size: size)
         for number in 0..<3 {
             var frame = try #require(
-                try other.encode(Picture.moving(number + 30, size: size), forceKeyFrame: true).first)
+                try other.encode(SampleFrame.moving(number + 30, size: size), forceKeyFrame: true).first)
             if number > 0 { frame.bytes = AnnexB.without([7, 8], frame.bytes) }
             let passed = try #require(try pass(&through, frame))
             #expect(try H264Decoder().decode(passed).first?.dimensions == size)

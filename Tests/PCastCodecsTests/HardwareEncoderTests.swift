@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastCodecs
@@ -17,7 +17,7 @@ import Testing
     }
 
     private static func open(
-        _ model: HardwareEncoderModel, size: Dimensions = Picture.size, kilobits: Int64 = 1_500
+        _ model: HardwareEncoderModel, size: Dimensions = SampleFrame.size, kilobits: Int64 = 1_500
     ) throws -> HardwareVideoEncoder {
         try HardwareVideoEncoder(model, dimensions: size, frameRate: 30, bitrate: .kilobits(kilobits))
     }
@@ -68,13 +68,13 @@ import Testing
         let encoder = try Self.open(Self.model(surfaces: [.memory(isNV12: isNV12)]))
         let decoder = try H264Decoder()
         for number in 0..<20 {
-            let picture = Picture.moving(number)
+            let picture = SampleFrame.moving(number)
             let frame = try #require(try encoder.encode(picture, forceKeyFrame: number == 7).first)
             #expect(frame.isKeyFrame == (number == 0 || number == 7))
             #expect(frame.timestamp == picture.timestamp)
             #expect(frame.captureTime == picture.captureTime)
             let shown = try #require(try decoder.decode(frame).first)
-            #expect(Picture.peakSignalToNoiseRatio(picture, shown) > 30)
+            #expect(SampleFrame.peakSignalToNoiseRatio(picture, shown) > 30)
         }
     }
 
@@ -84,7 +84,7 @@ import Testing
     func cod2(_ obeysRate: Bool) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.open(Self.model(obeysRate: obeysRate), size: size, kilobits: 1_000)
-        let pictures = (0..<30).map { Picture.moving($0, size: size, noise: 60) }
+        let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }
         var number = 0
         var keyFrames = 0
         func measure(seconds: Int, forceKeyFrame: Bool = false) throws -> Double {
@@ -120,20 +120,20 @@ import Testing
     @Test("one that fails while it runs is replaced, and the stream goes on with a key frame") func replaced() throws {
         let first = FailingEncoder(try Self.open(Self.model()), failsAt: 5)
         let encoder = ReplaceableVideoEncoder(first, bitrate: .kilobits(1_500)) { bitrate throws(CodecError) in
-            try X264Encoder(dimensions: Picture.size, frameRate: 30, bitrate: bitrate)
+            try X264Encoder(dimensions: SampleFrame.size, frameRate: 30, bitrate: bitrate)
         }
         let decoder = try H264Decoder()
         for number in 0..<12 {
-            let frame = try #require(try encoder.encode(Picture.moving(number), forceKeyFrame: false).first)
+            let frame = try #require(try encoder.encode(SampleFrame.moving(number), forceKeyFrame: false).first)
             #expect(frame.isKeyFrame == (number == 0 || number == 5))
             #expect(try decoder.decode(frame).count == 1)
             #expect(encoder.name == (number < 5 ? "failing" : "libx264"))
         }
         // Another size is refused, and replaces nothing.
         #expect(throws: CodecError.self) {
-            try encoder.encode(Picture.moving(0, size: Dimensions(width: 64, height: 64)), forceKeyFrame: false)
+            try encoder.encode(SampleFrame.moving(0, size: Dimensions(width: 64, height: 64)), forceKeyFrame: false)
         }
-        #expect(try encoder.encode(Picture.moving(12), forceKeyFrame: false).first?.isKeyFrame == false)
+        #expect(try encoder.encode(SampleFrame.moving(12), forceKeyFrame: false).first?.isKeyFrame == false)
     }
 }
 

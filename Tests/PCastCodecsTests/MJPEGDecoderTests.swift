@@ -1,14 +1,14 @@
 import Foundation
 import PCastCodecs
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct MJPEGDecoderTests {
     private static let time = MediaTime(ticks: 4_711, rate: .video)
 
     private func decode(_ decoder: MJPEGDecoder, _ bytes: [UInt8]) throws -> VideoFrame {
-        let memory = GuardedMemory(bytes)
+        let memory = GuardPages(bytes)
         return try decoder.decode(
             memory.bytes, captureTime: WallTime(millisecondsSinceEpoch: 1_700_000_000_000), timestamp: Self.time)
     }
@@ -55,7 +55,7 @@ import Testing
             #expect(frame.dimensions == size)
             #expect(frame.timestamp == Self.time)
             #expect(frame.captureTime == WallTime(millisecondsSinceEpoch: 1_700_000_000_000))
-            let reference = RawPictureReference(format, size, stride: size.width, bytes: raw)
+            let reference = RawFrameReference(format, size, stride: size.width, bytes: raw)
             let (luma, chroma) = reference.differences(from: frame, isFullRange: true)
             #expect(luma <= 0.5)
             #expect(chroma <= 1)
@@ -85,7 +85,7 @@ import Testing
         let whole = try decode(try MJPEGDecoder(), jpeg)
         for bytes in [bare, camera, camera + [UInt8](repeating: 0, count: 700)] {
             let frame = try decode(try MJPEGDecoder(), bytes)
-            #expect(Picture.peakSignalToNoiseRatio(frame, whole) == .infinity)
+            #expect(SampleFrame.peakSignalToNoiseRatio(frame, whole) == .infinity)
         }
     }
 
@@ -102,7 +102,7 @@ import Testing
                 }
             }
             let frame = try decode(decoder, jpeg)
-            #expect(Picture.peakSignalToNoiseRatio(frame, whole) == .infinity)
+            #expect(SampleFrame.peakSignalToNoiseRatio(frame, whole) == .infinity)
         }
     }
 
@@ -136,7 +136,7 @@ import Testing
             }
             guard round % 100 < 3 else { continue }
             let frame = try decode(decoder, pictures[round % 3])
-            #expect(Picture.peakSignalToNoiseRatio(frame, whole[round % 3]) == .infinity)
+            #expect(SampleFrame.peakSignalToNoiseRatio(frame, whole[round % 3]) == .infinity)
         }
         #expect(shown > 100)
         #expect(refused > 1_000)

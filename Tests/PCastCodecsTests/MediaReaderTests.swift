@@ -1,6 +1,6 @@
 import Foundation
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastCodecs
@@ -61,7 +61,7 @@ import Testing
             #expect(second.pictureTimes == first.pictureTimes)
             #expect(second.sampleCount == first.sampleCount)
             for (left, right) in zip(first.pictures, second.pictures) {
-                #expect(Picture.peakSignalToNoiseRatio(left, right) == .infinity)
+                #expect(SampleFrame.peakSignalToNoiseRatio(left, right) == .infinity)
             }
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @Suite struct MediaWriterTests {
@@ -12,13 +12,13 @@ import Testing
         let sound = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         var encoder = try VideoCodecTests.encoder(codec, size: Self.size)
         // Nothing before a key frame is of use.
-        _ = try encoder.encode(Picture.moving(0, size: Self.size), forceKeyFrame: false)
-        for frame in try encoder.encode(Picture.moving(1, size: Self.size), forceKeyFrame: false) {
+        _ = try encoder.encode(SampleFrame.moving(0, size: Self.size), forceKeyFrame: false)
+        for frame in try encoder.encode(SampleFrame.moving(1, size: Self.size), forceKeyFrame: false) {
             try writer.write(frame, at: .zero)
         }
         for number in 0..<60 {
             if number == 30, second != Self.size { encoder = try VideoCodecTests.encoder(codec, size: second) }
-            let picture = Picture.moving(number + 2, size: number < 30 ? Self.size : second)
+            let picture = SampleFrame.moving(number + 2, size: number < 30 ? Self.size : second)
             let time = ClockRate.video.span(ofTicks: Int64(number) * 3_000)
             for frame in try encoder.encode(picture, forceKeyFrame: number == 0) { try writer.write(frame, at: time) }
             let samples = (0..<3_200).map { Int16(4_000 * sin(Double($0) / 20)) }
@@ -79,8 +79,8 @@ import Testing
                 case .audio(let sound): firstSound = firstSound ?? sound.timestamp.ticks
                 case .video(let picture):
                     #expect(abs(picture.timestamp.ticks - Int64(number) * 3_000) <= 90)
-                    let original = Picture.moving(number + 2, size: Self.size)
-                    #expect(Picture.peakSignalToNoiseRatio(picture, original) > 28)
+                    let original = SampleFrame.moving(number + 2, size: Self.size)
+                    #expect(SampleFrame.peakSignalToNoiseRatio(picture, original) > 28)
                     number += 1
                 }
             }
@@ -115,7 +115,7 @@ import Testing
             let writer = try MediaWriter(path: "\(folder)/film.mp4", tracks: [.h264])
             let encoder = try VideoCodecTests.encoder(.h264, size: Self.size)
             for number in 0..<10 {
-                let picture = Picture.moving(number, size: Self.size)
+                let picture = SampleFrame.moving(number, size: Self.size)
                 var frame = try #require(try encoder.encode(picture, forceKeyFrame: number == 5).first)
                 if number == 0 { frame.bytes.removeLast(frame.bytes.count / 2) }
                 try writer.write(frame, at: ClockRate.video.span(ofTicks: Int64(number) * 3_000))

@@ -1,7 +1,7 @@
 import Glibc
 import PCastCodecs
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @Suite struct OpusTests {

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct PassThroughReaderTests {
@@ -63,7 +63,7 @@ import Testing
                     #expect(types == (frame.isKeyFrame ? [7, 8, 5] : [1]))
                     #expect(frame.timestamp == decoded.pictures[number].timestamp)
                     let picture = try #require(try decoder.decode(frame).first)
-                    #expect(Picture.peakSignalToNoiseRatio(picture, decoded.pictures[number]) == .infinity)
+                    #expect(SampleFrame.peakSignalToNoiseRatio(picture, decoded.pictures[number]) == .infinity)
                 }
                 try reader.rewind()
             }

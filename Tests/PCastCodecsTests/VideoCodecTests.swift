@@ -1,10 +1,10 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @Suite struct VideoCodecTests {
     static func encoder(
-        _ codec: Codec, size: Dimensions = Picture.size, kilobits: Int64 = 1_500, frameRate: Double = 30
+        _ codec: Codec, size: Dimensions = SampleFrame.size, kilobits: Int64 = 1_500, frameRate: Double = 30
     ) throws -> any VideoEncoder {
         let bitrate = Bitrate.kilobits(kilobits)
         return codec == .vp8
@@ -20,7 +20,7 @@ import Testing
     func roundTrip(_ codec: Codec) throws {
         let (encoder, decoder) = (try Self.encoder(codec), try Self.decoder(codec))
         for number in 0..<30 {
-            let picture = Picture.moving(number)
+            let picture = SampleFrame.moving(number)
             let frames = try encoder.encode(picture, forceKeyFrame: false)
             #expect(frames.count == 1)
             let frame = try #require(frames.first)
@@ -32,7 +32,7 @@ import Testing
             #expect(shown.count == 1)
             #expect(shown.first?.timestamp == picture.timestamp)
             #expect(shown.first?.captureTime == picture.captureTime)
-            #expect(Picture.peakSignalToNoiseRatio(picture, try #require(shown.first)) > 30)
+            #expect(SampleFrame.peakSignalToNoiseRatio(picture, try #require(shown.first)) > 30)
         }
     }
 
@@ -40,7 +40,7 @@ import Testing
         let encoder = try Self.encoder(.h264)
         for number in 0..<40 {
             let isForced = number % 9 == 4
-            let frame = try #require(try encoder.encode(Picture.moving(number), forceKeyFrame: isForced).first)
+            let frame = try #require(try encoder.encode(SampleFrame.moving(number), forceKeyFrame: isForced).first)
             let types = AnnexB.types(frame.bytes)
             #expect(frame.isKeyFrame == (isForced || number == 0))
             guard frame.isKeyFrame else {
@@ -58,7 +58,7 @@ import Testing
     @Test("a forced key frame of VP8 can be decoded alone") func vp8KeyFrame() throws {
         let encoder = try Self.encoder(.vp8)
         for number in 0..<12 {
-            let frame = try #require(try encoder.encode(Picture.moving(number), forceKeyFrame: number == 7).first)
+            let frame = try #require(try encoder.encode(SampleFrame.moving(number), forceKeyFrame: number == 7).first)
             #expect(frame.isKeyFrame == (number == 0 || number == 7))
             // RFC 6386, section 9.1: the lowest bit is clear in key frames.
             #expect((frame.bytes[0] & 1 == 0) == frame.isKeyFrame)
@@ -69,7 +69,8 @@ import Testing
     @Test("COD5: no picture of ours is bidirectional") func cod5() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<60 {
-            let frame = try #require(try encoder.encode(Picture.moving(number, noise: 40), forceKeyFrame: false).first)
+            let frame = try #require(
+                try encoder.encode(SampleFrame.moving(number, noise: 40), forceKeyFrame: false).first)
             #expect(AnnexB.sliceTypes(frame.bytes) == [number == 0 ? 2 : 0])
         }
     }
@@ -83,7 +84,7 @@ import Testing
     func sdp5(_ size: Dimensions, _ frameRate: Double, _ highest: UInt8) throws {
         let encoder = try Self.encoder(.h264, size: size, frameRate: frameRate)
         let frame = try #require(
-            try encoder.encode(Picture.moving(0, size: size), forceKeyFrame: false).first)
+            try encoder.encode(SampleFrame.moving(0, size: size), forceKeyFrame: false).first)
         let set = try #require(AnnexB.units(frame.bytes).first { $0[0] & 0x1F == 7 })
         #expect(set[1] == 66)
         #expect(set[2] & 0x40 == 0x40)  // constraint_set1: also Main profile, so constrained baseline
@@ -94,7 +95,7 @@ import Testing
     func cod2(_ codec: Codec) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.encoder(codec, size: size, kilobits: 1_000)
-        let pictures = (0..<30).map { Picture.moving($0, size: size, noise: 60) }
+        let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }
         var number = 0
         func measure(seconds: Int) throws -> Double {
             var bytes = 0
@@ -123,11 +124,11 @@ import Testing
     @Test("a picture of other dimensions is refused, and the encoder goes on", arguments: [Codec.h264, .vp8])
     func otherDimensions(_ codec: Codec) throws {
         let encoder = try Self.encoder(codec)
-        _ = try encoder.encode(Picture.moving(0), forceKeyFrame: false)
+        _ = try encoder.encode(SampleFrame.moving(0), forceKeyFrame: false)
         #expect(throws: CodecError.self) {
-            try encoder.encode(Picture.moving(1, size: Dimensions(width: 320, height: 180)), forceKeyFrame: false)
+            try encoder.encode(SampleFrame.moving(1, size: Dimensions(width: 320, height: 180)), forceKeyFrame: false)
         }
-        #expect(try encoder.encode(Picture.moving(2), forceKeyFrame: false).count == 1)
+        #expect(try encoder.encode(SampleFrame.moving(2), forceKeyFrame: false).count == 1)
     }
 
     @Test("settings that make no sense are refused", arguments: [Codec.h264, .vp8])
@@ -146,7 +147,7 @@ import Testing
         let encoder = try Self.encoder(codec)
         for (number, rate) in [0, -5, 1, 40_000_000, Int64.max].enumerated() {
             try encoder.setBitrate(Bitrate(bitsPerSecond: rate))
-            #expect(try encoder.encode(Picture.moving(number), forceKeyFrame: false).count == 1)
+            #expect(try encoder.encode(SampleFrame.moving(number), forceKeyFrame: false).count == 1)
         }
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastCodecs
@@ -11,10 +11,10 @@ import Testing
 
     /// The red, green and blue of a frame's middle.
     private static func middle(_ frame: VideoFrame) throws -> [Int] {
-        let count = PictureExport.byteCount(.rgba, dimensions: frame.dimensions)
+        let count = FrameExport.byteCount(.rgba, dimensions: frame.dimensions)
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
         defer { memory.deallocate() }
-        try PictureExport.write(frame, as: .rgba, into: memory)
+        try FrameExport.write(frame, as: .rgba, into: memory)
         let offset = (frame.dimensions.height / 2 * frame.dimensions.width + frame.dimensions.width / 2) * 4
         return (0..<3).map { Int(memory[offset + $0]) }
     }
@@ -187,8 +187,8 @@ import Testing
         try film("1280x720", matrix: "bt709") { path in
             let frame = try first(path)
             for other in [
-                try PictureScaler().scale(frame, to: Dimensions(width: 320, height: 180)),
-                PictureRotator().turn(frame, by: .clockwise90), PictureReducer().reduce(frame, by: 2),
+                try FrameScaler().scale(frame, to: Dimensions(width: 320, height: 180)),
+                FrameRotator().turn(frame, by: .clockwise90), FrameReducer().reduce(frame, by: 2),
             ] {
                 let middle = try Self.middle(other)
                 #expect(other.color == frame.color && Self.isNear(middle, Self.wanted))

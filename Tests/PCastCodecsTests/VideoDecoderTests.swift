@@ -1,13 +1,13 @@
 import PCastCodecs
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @Suite struct VideoDecoderTests {
     private func stream(_ codec: Codec, count: Int = 12) throws -> [EncodedFrame] {
         let encoder = try VideoCodecTests.encoder(codec)
         return try (0..<count).flatMap {
-            try encoder.encode(Picture.moving($0, noise: 20), forceKeyFrame: $0 == 8)
+            try encoder.encode(SampleFrame.moving($0, noise: 20), forceKeyFrame: $0 == 8)
         }
     }
 
@@ -31,7 +31,7 @@ import Testing
             if codec == .h264 { #expect(throws: CodecError.self) { try decoder.decode(frames[5]) } }
             let mended = try #require(try decoder.decode(frames[8]).first)
             let alone = try #require(try VideoCodecTests.decoder(codec).decode(frames[8]).first)
-            #expect(Picture.peakSignalToNoiseRatio(mended, alone) == .infinity)
+            #expect(SampleFrame.peakSignalToNoiseRatio(mended, alone) == .infinity)
             #expect(try decoder.decode(frames[9]).count == 1)
         }
     }
@@ -66,13 +66,13 @@ import Testing
     @Test("pictures of another size within a stream are decoded as they are", arguments: [Codec.h264, .vp8])
     func otherSize(_ codec: Codec) throws {
         let decoder = try VideoCodecTests.decoder(codec)
-        for size in [Picture.size, Dimensions(width: 320, height: 180), Dimensions(width: 1_280, height: 720)] {
+        for size in [SampleFrame.size, Dimensions(width: 320, height: 180), Dimensions(width: 1_280, height: 720)] {
             let encoder = try VideoCodecTests.encoder(codec, size: size)
-            let picture = Picture.moving(0, size: size)
+            let picture = SampleFrame.moving(0, size: size)
             let frame = try #require(try encoder.encode(picture, forceKeyFrame: true).first)
             let shown = try #require(try decoder.decode(frame).first)
             #expect(shown.dimensions == size)
-            #expect(Picture.peakSignalToNoiseRatio(picture, shown) > 26)
+            #expect(SampleFrame.peakSignalToNoiseRatio(picture, shown) > 26)
         }
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @Suite struct VideoEncodersTests {
@@ -26,15 +26,15 @@ import Testing
         let choices = [VideoEncoderChoice.automatic, .software] + usable.map { .named($0) }
         for choice in choices {
             let encoder = try VideoEncoders.open(
-                choice, codec: codec, dimensions: Picture.size, frameRate: 30, bitrate: .kilobits(1_500))
+                choice, codec: codec, dimensions: SampleFrame.size, frameRate: 30, bitrate: .kilobits(1_500))
             #expect(usable.contains(encoder.name))
             if choice == .software { #expect(encoder.name == (codec == .h264 ? "libx264" : "libvpx")) }
             if case .named(let name) = choice { #expect(encoder.name == name) }
             let frames = try (0..<8).flatMap {
-                try encoder.encode(Picture.moving($0), forceKeyFrame: $0 == 3)
+                try encoder.encode(SampleFrame.moving($0), forceKeyFrame: $0 == 3)
             }
             let keyFrames = frames.filter(\.isKeyFrame).map(\.timestamp)
-            #expect(keyFrames == [Picture.moving(0).timestamp, Picture.moving(3).timestamp])
+            #expect(keyFrames == [SampleFrame.moving(0).timestamp, SampleFrame.moving(3).timestamp])
         }
     }
 
@@ -58,7 +58,7 @@ import Testing
         // Smaller than any hardware encoder takes.
         let tiny = Dimensions(width: 16, height: 16)
         let encoder = try VideoEncoders.open(codec: .h264, dimensions: tiny, frameRate: 30, bitrate: .kilobits(100))
-        #expect(try encoder.encode(Picture.moving(0, size: tiny), forceKeyFrame: false).count == 1)
+        #expect(try encoder.encode(SampleFrame.moving(0, size: tiny), forceKeyFrame: false).count == 1)
     }
 
     @Test("a choice is read from a word") func words() {
@@ -68,9 +68,9 @@ import Testing
     }
 
     @Test("an encoder lets a picture go when it is encoded") func pictures() throws {
-        let encoder = try X264Encoder(dimensions: Picture.size, frameRate: 30, bitrate: .kilobits(1_500))
+        let encoder = try X264Encoder(dimensions: SampleFrame.size, frameRate: 30, bitrate: .kilobits(1_500))
         for number in 0..<5 {
-            var picture: VideoFrame? = Picture.moving(number)
+            var picture: VideoFrame? = SampleFrame.moving(number)
             weak let weakPicture = picture
             _ = try encoder.encode(picture!, forceKeyFrame: false)
             picture = nil

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices

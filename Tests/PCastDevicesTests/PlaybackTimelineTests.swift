@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -32,7 +32,7 @@ struct PlaybackTimelineTests {
 
     @Test("frames of AAC come out as frames of 20 ms whose times are their count")
     func frames() {
-        var framer = SoundFramer(channels: 1)
+        var framer = URIAudioFramer(channels: 1)
         var positions: [TimeSpan] = []
         for index in 0..<15 as Range<Int64> {
             let position = ClockRate.opus.span(ofTicks: index * 1_024)
@@ -46,7 +46,7 @@ struct PlaybackTimelineTests {
 
     @Test("a hole is filled with silence, an overlap is cut, and rounding is left alone")
     func holes() {
-        var framer = SoundFramer(channels: 1)
+        var framer = URIAudioFramer(channels: 1)
         #expect(framer.push(sound(960), at: .zero).count == 1)
         let filled = framer.push(sound(960), at: .milliseconds(40))
         #expect(filled.count == 2)
@@ -59,20 +59,20 @@ struct PlaybackTimelineTests {
 
     @Test("the track keeps its channels when the file changes them")
     func channels() {
-        var stereo = SoundFramer(channels: 2)
+        var stereo = URIAudioFramer(channels: 2)
         #expect(stereo.push(sound(960), at: .zero)[0].frame.samples.count == 1_920)
-        var mono = SoundFramer(channels: 1)
+        var mono = URIAudioFramer(channels: 1)
         #expect(
             mono.push(sound(960, channels: 2, value: 9), at: .zero)[0].frame.samples == Array(repeating: 9, count: 960))
     }
 
     @Test("pictures of odd size lose their last row or column, even ones are left as they are")
     func evenPictures() {
-        let pictures = EvenPictures()
-        let odd = Pictures.empty(Dimensions(width: 333, height: 187), luma: 90)
+        let pictures = EvenFrames()
+        let odd = TestFrames.empty(Dimensions(width: 333, height: 187), luma: 90)
         #expect(pictures.even(odd).dimensions == Dimensions(width: 332, height: 186))
-        #expect(Pictures.middle(of: pictures.even(odd)) == 90)
-        let even = Pictures.empty(Dimensions(width: 64, height: 36))
+        #expect(TestFrames.middle(of: pictures.even(odd)) == 90)
+        let even = TestFrames.empty(Dimensions(width: 64, height: 36))
         #expect(pictures.even(even) === even)
     }
 }

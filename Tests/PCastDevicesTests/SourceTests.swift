@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -22,10 +22,10 @@ struct SourceTests {
         let first = try #require(seen.first?.captureTime)
         var previous: UInt16?
         for frame in seen {
-            let stamp = try #require(TestPictureStrip.read(frame))
+            let stamp = try #require(TestPatternStrip.read(frame))
             let captured = try #require(frame.captureTime)
             #expect(stamp.milliseconds == captured.millisecondsSinceEpoch % (1 << 40))
-            let index = Int64(stamp.counter) - Int64(try #require(TestPictureStrip.read(seen[0])).counter)
+            let index = Int64(stamp.counter) - Int64(try #require(TestPatternStrip.read(seen[0])).counter)
             #expect(captured - first == .milliseconds(20 * index))
             #expect(frame.timestamp.ticks == 1_800 * Int64(stamp.counter))
             if let previous { #expect(stamp.counter > previous) }
@@ -61,7 +61,7 @@ struct SourceTests {
         try video.start(deliver: { if case .picture(let frame) = $0 { picture.yield(frame) } }, ended: { _ in })
         var last: VideoFrame?
         for await frame in pictures {
-            #expect(Pictures.middle(of: frame) == 16 && frame.planeU[0] == 128 && frame.planeV[0] == 128)
+            #expect(TestFrames.middle(of: frame) == 16 && frame.planeU[0] == 128 && frame.planeV[0] == 128)
             if let last { #expect(try #require(frame.captureTime) > (try #require(last.captureTime))) }
             let isSecond = last != nil
             last = frame

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 import Testing
 
 @Suite struct EdgeTokenTests {

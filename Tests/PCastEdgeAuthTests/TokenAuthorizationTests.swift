@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import Testing
 
 @Suite struct TokenAuthorizationTests {

@@ -6,7 +6,8 @@ extension EndToEnd {
     /// What a token's capabilities do to a stream.
     @Suite("Capabilities")
     struct CapabilityTests {
-        private static func token(_ place: Workplace, _ type: String, _ capabilities: String...) async throws -> String
+        private static func token(_ place: TestWorkspace, _ type: String, _ capabilities: String...) async throws
+            -> String
         {
             let create = [
                 "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,
@@ -19,7 +20,7 @@ extension EndToEnd {
             "The picture is shown as late as its token says, sound alone goes to whom the token says, the rest is named",
             .timeLimit(.minutes(5)))
         func meanings() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publishing = try await Self.token(place, "publish", "playout-buffer=PT0.6S", "made-up")
                 let publisher = try place.pcast("publish", "--uri", platform.uri, "--token", publishing)
@@ -58,7 +59,7 @@ extension EndToEnd {
 
         @Test("Who brings no data in the time that its token gives ends as failed", .timeLimit(.minutes(5)))
         func abandoned() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
@@ -88,7 +89,7 @@ extension EndToEnd {
         @Test(
             "So it is by WHIP and WHEP", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasPeers))
         func abandonedAtDoors() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publishing = try await Self.token(place, "publish", "abandon-deadline=PT2S")
                 let publisher = try Peer(

@@ -10,7 +10,7 @@ extension EndToEnd {
         @Test(
             "Its picture and sound reach subscribe until it stops", .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
         func publish(codec: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let platform = try await LocalPlatform.start(in: place)
                 let browser = try Peer(

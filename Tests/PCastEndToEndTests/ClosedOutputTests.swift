@@ -12,7 +12,7 @@ extension EndToEnd {
         /// Runs a program whose standard output is closed, or standard error as well; returns how it ended, and what it
         /// wrote to standard error.
         private static func run(
-            _ program: String, _ arguments: [String], of place: Workplace, closesMessages: Bool = false
+            _ program: String, _ arguments: [String], of place: TestWorkspace, closesMessages: Bool = false
         ) async throws -> (outcome: SpawnedProcess.End?, messages: [String]) {
             var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
             environment["XDG_RUNTIME_DIR"] = place.runtimeDirectory
@@ -43,7 +43,7 @@ extension EndToEnd {
                 ["pcast-bench", "packets", "--help"], ["pcast-bench", "packets", "--json"],
             ], [false, true])
         func ending(_ command: [String], closesMessages: Bool) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let (outcome, messages) = try await Self.run(
                     command[0], Array(command.dropFirst()), of: place, closesMessages: closesMessages)
                 #expect(outcome == .exit(0), "\(command): \(messages)")
@@ -59,7 +59,7 @@ extension EndToEnd {
                 (["streams", "end", "none", "--reason", "ended", "--json"], 4),
             ] as [([String], Int32)], [false, true])
         func refusing(_ command: ([String], Int32), closesMessages: Bool) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let (outcome, messages) = try await Self.run(
                     "pcast", command.0, of: place, closesMessages: closesMessages)
                 #expect(outcome == .exit(command.1), "\(messages)")
@@ -73,7 +73,7 @@ extension EndToEnd {
                 ["publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--json"],
             ])
         func running(_ arguments: [String]) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let (outcome, messages) = try await Self.run("pcast", arguments, of: place)
                 #expect(outcome == .exit(0), "\(messages)")
                 #expect(!messages.contains { $0.contains("Fatal error") })
@@ -83,7 +83,7 @@ extension EndToEnd {
 
         @Test("A viewer ends too, and its publisher goes on", .timeLimit(.minutes(2)))
         func viewing() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 guard let uri = try await publisher.event("listening")["uri"].text else { return }
                 _ = try await publisher.event("publishing")

@@ -9,9 +9,9 @@ extension EndToEnd {
             "A person logs in, sees streams and notifications, hands out a link and ends a stream with a reason",
             .timeLimit(.minutes(10)))
         func story() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(
-                    in: place, ["--callback-network", "127.0.0.0/8"], limit: .longestSuite)
+                    in: place, ["--webhook-allow", "127.0.0.0/8"], limit: .longestSuite)
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [
                     platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],

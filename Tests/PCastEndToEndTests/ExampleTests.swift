@@ -7,7 +7,7 @@ extension EndToEnd {
     struct ExampleTests {
         @Test("One publishes and the other watches, through a platform of its own", .timeLimit(.minutes(5)))
         func publishAndWatch() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let authentication = try await platform.authenticationToken()
                 let publisher = try place.start(
@@ -40,7 +40,7 @@ extension EndToEnd {
             "The platform inside a program of one's own serves", .enabled(if: ThisMachine.hasNamespaces),
             .timeLimit(.minutes(5)))
         func serve() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let network = "pcast-example-\(getpid())"
                 let script = "\(BuiltProgram.peers)/namespace.sh"
                 let serving = """

@@ -14,10 +14,10 @@ extension EndToEnd {
                 ["publish", "--uri", "http://127.0.0.1:1", "--listen", "127.0.0.1:0"],
                 ["publish", "--encoder", "nonsense"], ["subscribe", "--record", "rec.avi"],
                 ["play", "film.mp4", "--render", "null", "--overlay", "/nowhere/pages"],
-                ["serve", "--listen", "127.0.0.1:0", "--uri-directory", "/nowhere/films"],
+                ["serve", "--listen", "127.0.0.1:0", "--media-directory", "/nowhere/films"],
             ])
         func arguments(_ arguments: [String]) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let program = try place.start(BuiltProgram.path("pcast"), arguments)
                 #expect(try await program.exitStatus() == 2)
                 #expect(!program.messages.lines.values.isEmpty)
@@ -26,7 +26,7 @@ extension EndToEnd {
 
         @Test("4: nothing to play, with no platform and with an empty one")
         func nothingToPlay() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let alone = try place.pcast("subscribe")
                 #expect(try await alone.exitStatus() == 4)
                 let platform = try await LocalPlatform.start(in: place)
@@ -42,7 +42,7 @@ extension EndToEnd {
 
         @Test("5: a source that is not there; its platform goes with it")
         func noSource() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
                 #expect(try await publisher.exitStatus() == 5)
                 #expect(place.credentialsFiles.isEmpty)
@@ -51,7 +51,7 @@ extension EndToEnd {
 
         @Test("6: no platform at that address")
         func unreachable() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 for command in ["publish", "subscribe"] {
                     let token = try await place.token(LocalPlatform.application)
                     let program = try place.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
@@ -65,7 +65,7 @@ extension EndToEnd {
 
         @Test("3: tokens that another secret signed, that have expired, or that are for something else")
         func unauthorized() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let foreign = try await place.token("studio:guessed")
                 let viewing = try await platform.viewingToken("some-stream")
@@ -94,7 +94,7 @@ extension EndToEnd {
 
         @Test("7: the platform ended the stream, and publisher and viewer are told why")
         func endedByPlatform() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--tag", "news")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
                 let viewer = try place.pcast("subscribe")

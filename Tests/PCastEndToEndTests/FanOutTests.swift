@@ -6,7 +6,8 @@ extension EndToEnd {
     @Suite("Measurements of fan-out")
     struct FanOutTests {
         /// Runs one to its end; a missed target is no failure here.
-        private static func result(of name: String, _ arguments: [String], in place: Workplace) async throws -> JSON {
+        private static func result(of name: String, _ arguments: [String], in place: TestWorkspace) async throws -> JSON
+        {
             let program = try place.start(
                 BuiltProgram.path("pcast-bench"), [name, "--json"] + arguments)
             let status = try await program.exitStatus(within: .longestRun + .seconds(20))
@@ -21,7 +22,7 @@ extension EndToEnd {
 
         @Test("Every viewer gets all packets in order, and all of them are authentic", .timeLimit(.minutes(5)))
         func fanOut() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let result = try await Self.result(
                     of: "fanout",
                     [
@@ -42,7 +43,7 @@ extension EndToEnd {
 
         @Test("Many who come at once all get a picture, and who was there misses none", .timeLimit(.minutes(5)))
         func joinStorm() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let result = try await Self.result(of: "join-storm", ["--viewers", "12"], in: place)
                 #expect(result["withoutPicture"].number == 0)
                 #expect(result["packetsMissedBefore"].number == 0)
@@ -52,7 +53,7 @@ extension EndToEnd {
 
         @Test("A meeting loses nothing, and idle viewers are counted", .timeLimit(.minutes(5)))
         func meetingAndSilence() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let meeting = try await Self.result(
                     of: "meeting", ["--publishers", "3", "--viewers", "2", "--seconds", "1"], in: place)
                 #expect(meeting["missing"].number == 0)
@@ -66,7 +67,7 @@ extension EndToEnd {
 
         @Test("Who decrypts one packet of four misses none of the others", .timeLimit(.minutes(5)))
         func sample() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let result = try await Self.result(
                     of: "relay-latency", ["--streams", "2", "--viewers", "8", "--seconds", "1"], in: place)
                 #expect(result["missing"].number == 0)
@@ -77,7 +78,7 @@ extension EndToEnd {
 
         @Test("Light viewers of a stream with sound have both", .timeLimit(.minutes(5)))
         func sound() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
@@ -98,7 +99,7 @@ extension EndToEnd {
 
         @Test("Viewers of one stream at several shards miss nothing", .timeLimit(.minutes(5)))
         func shards() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let result = try await Self.result(
                     of: "shards", ["--viewers", "90", "--shards", "3", "--rounds", "1", "--seconds", "1"], in: place)
                 #expect(result["missing"].number == 0)
@@ -110,7 +111,7 @@ extension EndToEnd {
 
         @Test("Viewers who read nothing are sent everything, by one shard and by two", .timeLimit(.minutes(5)))
         func scaling() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 // What was not forwarded is a failure of the measurement.
                 let result = try await Self.result(
                     of: "scaling",
@@ -126,7 +127,7 @@ extension EndToEnd {
 
         @Test("Numbers and times go round without a packet lost", .timeLimit(.minutes(10)))
         func soak() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let minutes = ThisMachine.isFull ? "2" : "0.05"
                 let result = try await Self.result(of: "soak", ["--viewers", "4", "--minutes", minutes], in: place)
                 #expect(result["missing"].number == 0)

@@ -11,7 +11,7 @@ extension EndToEnd {
             "A film is watched by two programs and a browser at once, and ends for all of them",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func film() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
                 #expect(try await film.file.track("video").hasBFrames)
                 let load = ForeignLoad()
@@ -28,7 +28,7 @@ extension EndToEnd {
                 if let browser { try await Self.watch(link, film, by: browser, load) }
 
                 for program in [publisher] + viewers {
-                    let end = try await program.event("ended", within: .seconds(Self.seconds) + .patience)
+                    let end = try await program.event("ended", within: .seconds(Self.seconds) + .timeout)
                     #expect(end["reason"].text == "ended")
                     #expect(try await program.exitStatus() == 0)
                 }
@@ -69,11 +69,11 @@ extension EndToEnd {
         /// How long the page plays; the rest is for its opening.
         private static let watchedSeconds = seconds - 24
 
-        private static func pageScreenshot(in place: Workplace) -> String { place.path("page.png") }
+        private static func pageScreenshot(in place: TestWorkspace) -> String { place.path("page.png") }
 
         /// Headless Chromium, ready to open a page: while it starts it takes both processors of a small machine for some
         /// seconds, in which nobody shall play.
-        private static func startBrowser(in place: Workplace) async throws -> Peer {
+        private static func startBrowser(in place: TestWorkspace) async throws -> Peer {
             let browser = try Peer(
                 "watch_chromium.py", ["-", "--screenshot", pageScreenshot(in: place)], in: nil, of: place,
                 seconds: watchedSeconds, hears: true)

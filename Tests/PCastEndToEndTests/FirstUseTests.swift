@@ -18,7 +18,7 @@ extension EndToEnd {
             "With an interface a browser publishes and watches, by either family, with or without a default route",
             .timeLimit(.minutes(5)), arguments: Network.allCases, ["chromium", "firefox"])
         func pages(network: Network, browser: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start(network.rawValue, in: place)
                 let platform = try await machine.serve()
                 // Firefox uses a network without a default route where the page may capture, and nowhere else.
@@ -33,7 +33,7 @@ extension EndToEnd {
         @Test(
             "On a network without a default route the page tells what Firefox needs there", .timeLimit(.minutes(5)))
         func noRoute() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4", in: place)
                 let publisher = try await machine.publish()
                 let pages = try machine.use(
@@ -47,7 +47,7 @@ extension EndToEnd {
             "With loopback alone the pages report a missing address or connect, and play once an interface appears",
             .timeLimit(.minutes(5)), arguments: ["chromium", "firefox"])
         func loopbackAlone(browser: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("", in: place)
                 let platform = try await machine.serve()
                 let alternative = browser == "chromium" ? ["--or-connects"] : []
@@ -74,7 +74,7 @@ extension EndToEnd {
 
         @Test("A page names the codec that its browser lacks, and plays the audio", .timeLimit(.minutes(5)))
         func missingCodec() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4 route", in: place)
                 let publisher = try await machine.publish(codec: "h264")
                 // As installed it has no H.264 before it has downloaded its plug-in, and here it has no network to do so.
@@ -89,7 +89,7 @@ extension EndToEnd {
             "Media of a platform on loopback is for its own machine: another one on the network gets no answer",
             .timeLimit(.minutes(2)), arguments: [1, 2])
         func strangers(shards: Int) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4 v6 route", in: place)
                 let platform = try await machine.serve(["--shards", "\(shards)"])
                 guard let port = try await platform.program.event("listening")["rtcPort"].number.map({ "\(Int($0))" }),

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import PCastPlayback
 import Testing
 
@@ -41,7 +41,7 @@ extension EndToEnd {
 
         @Test("A film goes on at another device, is steered from here, and comes back when it is stopped")
         func handOff() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await StampedRecording.make("film.mp4", seconds: 6, in: place)
                 let platform = try await URIPlatform.start(in: place)
                 let (screen, outlet) = (StampScreen(), PlaybackOutlet())
@@ -123,7 +123,7 @@ extension EndToEnd {
 
         @Test("An uninvited device, and a stream that somebody else ends, leave it here")
         func refused() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await StampedRecording.make("film.mp4", seconds: 3, in: place)
                 let platform = try await URIPlatform.start(in: place)
                 let (screen, outlet) = (StampScreen(), PlaybackOutlet())
@@ -174,7 +174,7 @@ extension EndToEnd {
         @Test(
             "A list that plays for ever is a channel, which a browser watches", .enabled(if: ThisMachine.hasChromium))
         func channel() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let films = [
                     try await StampedRecording.make("one.mp4", seconds: 3, in: place),

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -11,7 +11,7 @@ extension EndToEnd {
             "By its token's capability pcast publishes three layers; a viewer's limit chooses, and what nobody watches rests",
             .timeLimit(.minutes(5)))
         func contribution() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let token = try await place.token(
                     LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate-contribution")
@@ -49,7 +49,7 @@ extension EndToEnd {
             "A browser's simulcast is taken by rid, and a viewer is sent the layer that its limit allows",
             .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
         func simulcast(codec: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let load = ForeignLoad()
                 let browser = try Peer(
@@ -70,7 +70,7 @@ extension EndToEnd {
             "A browser's simulcast reaches viewers at another shard, which comes to it when layers are named no more",
             .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)))
         func replica() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place, ["--shards", "2"])
                 let load = ForeignLoad()
                 let browser = try Peer(

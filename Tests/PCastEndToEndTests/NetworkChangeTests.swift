@@ -7,7 +7,7 @@ extension EndToEnd {
     struct NetworkChangeTests {
         @Test("A viewer whose interface goes away sees pictures by another within a second", .timeLimit(.minutes(5)))
         func viewerMoves() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()
@@ -38,7 +38,7 @@ extension EndToEnd {
             "Where UDP is blocked pictures come over TCP within 3 s, and by TLS where nothing else gets through",
             .timeLimit(.minutes(5)))
         func blocked() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 // The second stream is at another shard than connections come to.
@@ -67,7 +67,7 @@ extension EndToEnd {
             "A browser's pictures come over TCP, and by TLS where nothing else gets through", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func browser() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()

@@ -12,7 +12,7 @@ extension EndToEnd {
             let viewer: RunningProgram
             let file: String
 
-            static func start(in place: Workplace, _ lines: [String] = []) async throws -> Broadcast {
+            static func start(in place: TestWorkspace, _ lines: [String] = []) async throws -> Broadcast {
                 let file = place.path("pcast.conf")
                 try write(lines, to: file)
                 let program = try place.pcast("serve", "--config", file)
@@ -84,7 +84,7 @@ extension EndToEnd {
             "The configuration is read again when its file changes and on SIGHUP, and nobody is dropped",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func reload() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let broadcast = try await Broadcast.start(in: place)
                 let program = broadcast.platform.program
                 // The file alone.
@@ -124,7 +124,7 @@ extension EndToEnd {
             "SIGTERM: everyone is told of the maintenance, and the platform ends with status 0", .timeLimit(.minutes(5))
         )
         func termination() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let broadcast = try await Broadcast.start(in: place)
                 broadcast.platform.program.send(SIGTERM)
                 for program in [broadcast.viewer, broadcast.publisher] {
@@ -141,13 +141,13 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func boundedEnd() async throws {
             for isAskedTwice in [false, true] {
-                try await Workplace.run { place in
+                try await TestWorkspace.run { place in
                     let silent = try place.start(
                         "\(BuiltProgram.peers)/silent.py", [])
                     let port = try #require(await silent.output.lines.first())
                     let broadcast = try await Broadcast.start(
                         in: place,
-                        ["callback-network = 127.0.0.1", "drain-time = \(isAskedTwice ? "600s" : "3s")"])
+                        ["webhook-allow = 127.0.0.1", "drain-time = \(isAskedTwice ? "600s" : "3s")"])
                     let path = "/pcast/application/studio/callback"
                     let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/"}}"#
                     let user = LocalPlatform.application
@@ -176,7 +176,7 @@ extension EndToEnd {
             "A flood from one address is refused early, gets no more bytes back than it sends, and hurts nobody else",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func flood() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let broadcast = try await Broadcast.start(
                     in: place,
                     [
@@ -214,7 +214,7 @@ extension EndToEnd {
             "A process that has no descriptors left goes on with whom it has, and takes others when there are some again",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func descriptors() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let program = try place.start(
                     try #require(BuiltProgram.installed("prlimit")),
                     [

@@ -27,7 +27,7 @@ extension EndToEnd {
 
         @Test("Each publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let network = "pcast-\(getpid())"
                 let platform = try await Self.platform(in: network, of: place)
@@ -43,7 +43,7 @@ extension EndToEnd {
             }
         }
 
-        private static func platform(in network: String, of place: Workplace) async throws -> LocalPlatform {
+        private static func platform(in network: String, of place: TestWorkspace) async throws -> LocalPlatform {
             let serve = [
                 "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",
                 LocalPlatform.application, "--json",

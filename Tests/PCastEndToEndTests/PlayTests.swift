@@ -8,7 +8,7 @@ extension EndToEnd {
         private static let seconds = 4
 
         /// That the last picture of a film was shown last.
-        private static func expectLast(of film: Film, in picture: String, at place: Workplace) async throws {
+        private static func expectLast(of film: Film, in picture: String, at place: TestWorkspace) async throws {
             let found = try await film.find(MediaFile(path: picture, place: place))
             #expect(found.frame == seconds * Film.frameRate - 1)
             #expect(found.difference * 5 < found.usualDifference)
@@ -16,7 +16,7 @@ extension EndToEnd {
 
         @Test("A file is played through its end, past its cue point, and its last picture is shown")
         func file() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
                 let player = try place.pcast(
                     "play", film.file.path, "--render", "null", "--cue", "1500ms=goal", "--screenshot",
@@ -33,7 +33,7 @@ extension EndToEnd {
 
         @Test("A playlist of a web server is played from where it was asked to be", .enabled(if: ThisMachine.hasPython))
         func playlist() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
                 let playlist = place.path("main.m3u8")
                 try await place.run(
@@ -59,7 +59,7 @@ extension EndToEnd {
 
         @Test("What cannot be played is said, with status 4")
         func nothing() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let player = try place.pcast("play", place.path("nothing.mp4"), "--render", "null")
                 #expect(try await player.exitStatus() == 4)
                 #expect(player.events("ended").first?["reason"].text == "failed")

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastPlayback
 import Testing
 
@@ -12,7 +12,7 @@ extension EndToEnd {
             "A playlist goes out with a page over it, passes over what cannot be played, and goes on when the page crashes",
             .enabled(if: ThisMachine.hasPython))
         func channel() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await StampedRecording.make("film.mp4", seconds: 5, in: place)
                 let page = place.path("page.html")
                 try ChannelScreen.page.write(toFile: page, atomically: true, encoding: .utf8)
@@ -63,7 +63,7 @@ extension EndToEnd {
         }
 
         /// That the watch page in a browser shows the strip of the film and the block of the page.
-        private static func expectInChromium(_ link: String, in place: Workplace) async throws {
+        private static func expectInChromium(_ link: String, in place: TestWorkspace) async throws {
             let screenshot = place.path("viewer.png")
             let viewer = try Peer(
                 "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: place, seconds: 4)
@@ -105,7 +105,7 @@ extension EndToEnd {
 
         @Test("A page that cannot be drawn is said before anything is published, with status 4")
         func unreachable() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 for options in [
                     ["--overlay", "http://127.0.0.1:9/", "--overlay-without-sandbox"],
                     ["--overlay", "data:text/html,x", "--browser", "no-such-browser"],

@@ -12,7 +12,7 @@ extension EndToEnd {
             "A client in Python, with aiortc and phenix-edge-auth, publishes and subscribes with both ways of offering",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func independentClient() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let network = "pcast-protocol-\(getpid())"
                 let serve = [
                     "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",
@@ -51,7 +51,7 @@ extension EndToEnd {
                 Again(published: "vp8", codec: .h264),
             ])
         func publishedAgain(_ again: Again) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.publishingToken(), "--codec",
@@ -89,7 +89,7 @@ extension EndToEnd {
 
         @Test("A subscribed stream that has ended cannot be published again", .timeLimit(.minutes(5)))
         func endedStream() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.publishingToken())

@@ -11,7 +11,7 @@ extension EndToEnd {
             "Killed at any moment of publishing, it loses no notification, and keeps their order",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(60)))
         func killRounds() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let rounds = ThisMachine.isFull ? 100 : 10
                 let seconds = 300 + rounds * 30
                 let program = try place.start(
@@ -32,7 +32,7 @@ extension EndToEnd {
             "The interface for applications is as its description says, to schemathesis",
             .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(5)))
         func description() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let examples = ThisMachine.isFull ? "100" : "15"
                 // The application that asks, so that more is tried than whether others are refused.
@@ -62,10 +62,10 @@ extension EndToEnd {
             "A platform whose directory was deleted ends at once when it is told to, and tells everyone",
             .timeLimit(.minutes(5)))
         func deleted() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(
                     in: place,
-                    ["--data", place.path("data"), "--callback-network", "127.0.0.1", "--drain-time", "600s"])
+                    ["--data", place.path("data"), "--webhook-allow", "127.0.0.1", "--drain-time", "600s"])
                 // Nobody answers there: there is always something left to be told.
                 try await place.run(
                     "curl",
@@ -97,7 +97,7 @@ extension EndToEnd {
             "A disk that is full at the start is told in a sentence, and one that fills up ends no stream",
             .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(5)))
         func fullDisk() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let disk = place.path("disk")
                 try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
                 // A disk of its own in a namespace of its own, so that it is gone with the program.

@@ -22,7 +22,7 @@ extension EndToEnd {
         }
 
         /// What is on a display, by FFmpeg's eyes.
-        static func look(at display: String, in place: Workplace) async throws -> VideoFrame {
+        static func look(at display: String, in place: TestWorkspace) async throws -> VideoFrame {
             let path = place.folder.appendingPathComponent("\(UUID().uuidString).png").path
             let grab = try place.start(
                 "/usr/bin/ffmpeg",
@@ -36,7 +36,7 @@ extension EndToEnd {
             "The window shows the picture that was captured, and programs without a window have no SDL",
             .timeLimit(.minutes(5)))
         func window() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let server = try place.start(
                     "/usr/bin/Xvfb",
                     ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x720x24"])
@@ -54,11 +54,11 @@ extension EndToEnd {
                 for program in [platform.program, publisher, headless] { #expect(!Self.hasSDL(program)) }
 
                 // The strip on the screen is of a moment ago, and goes on.
-                var seen: [TestPictureStamp] = []
-                let deadline = ContinuousClock.now + .patience
+                var seen: [TestPatternStamp] = []
+                let deadline = ContinuousClock.now + .timeout
                 while seen.count < 2, ContinuousClock.now < deadline {
                     let picture = try await Self.look(at: display, in: place)
-                    guard let stamp = TestPictureStrip.read(picture), stamp != seen.last else { continue }
+                    guard let stamp = TestPatternStrip.read(picture), stamp != seen.last else { continue }
                     #expect(picture.dimensions == Dimensions(width: 1_280, height: 720))
                     seen.append(stamp)
                 }
@@ -75,7 +75,7 @@ extension EndToEnd {
             "Without a display a window is refused by a sentence and the status of device trouble",
             .timeLimit(.minutes(5)))
         func noDisplay() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
@@ -96,7 +96,7 @@ extension EndToEnd {
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/tmux"),
                 "left out: the terminal: tmux is not installed (apt-get install tmux)"), .timeLimit(.minutes(5)))
         func terminal() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
@@ -113,7 +113,7 @@ extension EndToEnd {
                     "new-session", "-d", "-x", "100", "-y", "30",
                     "'\(pcast)' subscribe --uri \(platform.uri) --render terminal; echo over $?; read wait")
                 func waits(_ holds: ([String]) -> Bool) async throws -> Bool {
-                    let deadline = ContinuousClock.now + .patience
+                    let deadline = ContinuousClock.now + .timeout
                     while ContinuousClock.now < deadline {
                         if holds(try await tmux("capture-pane", "-p", "-e")) { return true }
                     }

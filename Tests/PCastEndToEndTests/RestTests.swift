@@ -9,7 +9,7 @@ extension EndToEnd {
             "While nobody watches, pictures are captured and none is encoded; whoever comes sees them, time and again",
             .timeLimit(.minutes(5)))
         func rests() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 _ = try await publisher.event("publishing")

@@ -12,7 +12,7 @@ extension EndToEnd {
             "pcast's viewer restarts ICE when nothing is heard any more, and has pictures by its other address",
             .timeLimit(.minutes(5)))
         func viewer() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()
                 let viewer = try place.start(
@@ -30,7 +30,7 @@ extension EndToEnd {
             "pcast's publisher restarts ICE when nothing is heard any more, and its viewer has pictures again",
             .timeLimit(.minutes(5)))
         func publisher() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let networks = try await TwoNetworks.start(in: place)
                 let platform = networks.platform
                 let publisher = try networks.atClient(
@@ -71,7 +71,7 @@ extension EndToEnd {
             "A browser's viewer restarts ICE by PATCH at its WHEP resource, and goes on with the same connection",
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersViewer() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()
@@ -90,7 +90,7 @@ extension EndToEnd {
             "A browser's publisher restarts ICE by PATCH at its WHIP resource, and goes on with the same connection",
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersPublisher() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let platform = networks.platform

@@ -7,12 +7,12 @@ extension EndToEnd {
     struct ReturnTests {
         /// A platform that keeps its records, and can be killed and started again at the same place.
         private struct Platform {
-            let place: Workplace
+            let place: TestWorkspace
             let options: [String]
             private(set) var running: LocalPlatform
             private let rtcPort: Int
 
-            init(in place: Workplace, _ options: String...) async throws {
+            init(in place: TestWorkspace, _ options: String...) async throws {
                 self.place = place
                 self.options =
                     ["--application", LocalPlatform.application, "--data", place.path("data")] + options
@@ -21,7 +21,7 @@ extension EndToEnd {
                 running = try await LocalPlatform(program, in: place)
             }
 
-            private static func serve(_ place: Workplace, _ arguments: [String]) throws -> RunningProgram {
+            private static func serve(_ place: TestWorkspace, _ arguments: [String]) throws -> RunningProgram {
                 try place.start(
                     try BuiltProgram.path("pcast"), ["serve"] + arguments + ["--json"])
             }
@@ -47,12 +47,12 @@ extension EndToEnd {
             let stream: String
             let publishing: [String]
 
-            init(at platform: LocalPlatform, _ place: Workplace) async throws {
+            init(at platform: LocalPlatform, _ place: TestWorkspace) async throws {
                 let authentication = try await platform.authenticationToken()
                 publishing = [
                     "publish", "--uri", platform.uri, "--token", authentication, "--token",
                     try await place.token(LocalPlatform.application, "--type", "publish", "--apply-tag", "studio"),
-                    "--video", "synthetic", "--audio", "synthetic", "--size", "320x180", "--take-over",
+                    "--video", "synthetic", "--audio", "synthetic", "--size", "320x180", "--resume",
                 ]
                 publisher = try place.start(
                     try BuiltProgram.path("pcast"), publishing + ["--json"])
@@ -84,9 +84,9 @@ extension EndToEnd {
 
         /// The same, once it says how the stream ended: who has ended it may be gone before that is written.
         private static func inspectEnd(
-            of stream: String, at platform: LocalPlatform, _ place: Workplace
+            of stream: String, at platform: LocalPlatform, _ place: TestWorkspace
         ) async throws -> String {
-            let limit = ContinuousClock.now + .patience
+            let limit = ContinuousClock.now + .timeout
             while true {
                 let record = try await inspect(stream, at: platform, place)
                 if record.contains(#""reason":"#) || ContinuousClock.now > limit { return record }
@@ -94,7 +94,7 @@ extension EndToEnd {
         }
 
         /// What is recorded of a stream, as the application sees it.
-        private static func inspect(_ stream: String, at platform: LocalPlatform, _ place: Workplace) async throws
+        private static func inspect(_ stream: String, at platform: LocalPlatform, _ place: TestWorkspace) async throws
             -> String
         {
             try await place.run(
@@ -106,8 +106,8 @@ extension EndToEnd {
             "After a kill and a restart publisher and viewer go on with the same stream, which has not ended",
             .timeLimit(.minutes(5)))
         func restart() async throws {
-            try await Workplace.run { place in
-                var platform = try await Platform(in: place, "--return-time", "60s")
+            try await TestWorkspace.run { place in
+                var platform = try await Platform(in: place, "--reconnect-grace", "60s")
                 let scene = try await Scene(at: platform.running, place)
                 let killed = try await platform.kill()
                 let before = scene.pictures
@@ -136,8 +136,8 @@ extension EndToEnd {
             "The watch page comes back by itself after a kill and a restart", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func page() async throws {
-            try await Workplace.run { place in
-                var platform = try await Platform(in: place, "--return-time", "60s")
+            try await TestWorkspace.run { place in
+                var platform = try await Platform(in: place, "--reconnect-grace", "60s")
                 let scene = try await Scene(at: platform.running, place)
                 let token = try await platform.running.viewingToken(scene.stream)
                 let browser = try Peer(
@@ -159,7 +159,7 @@ extension EndToEnd {
             "The publish page publishes again by itself after a kill and a restart", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func publishPage() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 var platform = try await Platform(in: place)
                 let browser = try Peer(
                     "publish_chromium.py",
@@ -191,9 +191,9 @@ extension EndToEnd {
         @Test(
             "What does not come back after a restart ends as failed, and its viewers are told", .timeLimit(.minutes(5)))
         func absentPublisher() async throws {
-            try await Workplace.run { place in
-                let patience = ThisMachine.isFull ? 15.0 : 4.0
-                var platform = try await Platform(in: place, "--return-time", "\(Int(patience))s")
+            try await TestWorkspace.run { place in
+                let timeout = ThisMachine.isFull ? 15.0 : 4.0
+                var platform = try await Platform(in: place, "--reconnect-grace", "\(Int(timeout))s")
                 let scene = try await Scene(at: platform.running, place)
                 _ = try await platform.kill()
                 scene.publisher.send(SIGKILL)
@@ -201,12 +201,12 @@ extension EndToEnd {
                 let restarted = Date()
                 try await platform.startAgain()
                 let open = try await Self.inspect(scene.stream, at: platform.running, place)
-                if Date().timeIntervalSince(restarted) < patience {
+                if Date().timeIntervalSince(restarted) < timeout {
                     #expect(open.contains(scene.stream) && !open.contains("failed"), "\(open)")
                 }
                 let end = try await scene.viewer.event("ended")
                 #expect(end["reason"].text == "failed")
-                #expect(try end.time.timeIntervalSince(restarted) >= patience)
+                #expect(try end.time.timeIntervalSince(restarted) >= timeout)
                 let record = try await Self.inspectEnd(of: scene.stream, at: platform.running, place)
                 #expect(record.contains(#""reason":"failed""#), "\(record)")
             }
@@ -215,8 +215,8 @@ extension EndToEnd {
         @Test(
             "A publisher that dies and comes back takes its stream over, and the viewer goes on",
             .timeLimit(.minutes(5)))
-        func takeOver() async throws {
-            try await Workplace.run { place in
+        func resume() async throws {
+            try await TestWorkspace.run { place in
                 let platform = try await Platform(in: place)
                 let scene = try await Scene(at: platform.running, place)
                 scene.publisher.send(SIGKILL)
@@ -236,8 +236,8 @@ extension EndToEnd {
         @Test(
             "A session that stays away for too long ends, and its stream as failed", .timeLimit(.minutes(5)))
         func absentSession() async throws {
-            try await Workplace.run { place in
-                let platform = try await Platform(in: place, "--session-absence", "2s")
+            try await TestWorkspace.run { place in
+                let platform = try await Platform(in: place, "--session-timeout", "2s")
                 let scene = try await Scene(at: platform.running, place)
                 let killed = Date()
                 scene.publisher.send(SIGKILL)
@@ -253,7 +253,7 @@ extension EndToEnd {
             "publish and subscribe go on by themselves after maintenance: they try again until the platform is back",
             .timeLimit(.minutes(5)))
         func maintenance() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 var platform = try await Platform(in: place)
                 let authentication = try await platform.running.authenticationToken()
                 let publisher = try place.start(

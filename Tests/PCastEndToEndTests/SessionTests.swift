@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -8,7 +8,7 @@ extension EndToEnd {
     struct SessionTests {
         @Test("publish starts a platform that subscribe finds; Ctrl-C ends both cleanly", .timeLimit(.minutes(5)))
         func session() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 let stream = try await publisher.event("publishing")["streamId"].text
@@ -47,7 +47,7 @@ extension EndToEnd {
             "What arrives is measured, photographed and recorded", .enabled(if: ThisMachine.hasFFmpeg),
             .timeLimit(.minutes(5)))
         func measurements() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 _ = try await publisher.event("publishing")
                 let load = ForeignLoad()
@@ -70,7 +70,7 @@ extension EndToEnd {
             "Off loopback the link carries a token, and nobody watches without one",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func offLoopback() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let network = "pcast-open-\(getpid())"
                 let script = "\(BuiltProgram.peers)/namespace.sh"
                 let pcast = try BuiltProgram.path("pcast")

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastPlayback
 import Testing
 
@@ -11,7 +11,7 @@ extension EndToEnd {
         @Test(
             "The timecode is the sender's capture time of the picture that is seen, and the publisher's end is the end")
         func timecode() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let publisher = try place.pcast(
                     "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
                 let link = try #require(try await publisher.event("publishing")["watch"].text)
@@ -62,7 +62,7 @@ extension EndToEnd {
             "When a delegate is set while a live stream plays, it receives the external playback status and only what has not yet occurred"
         )
         func delegate() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let publisher = try place.pcast(
                     "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
                 let link = try #require(try await publisher.event("publishing")["watch"].text)
@@ -90,7 +90,7 @@ extension EndToEnd {
 
         @Test("pcast play watches a link and a pcast address, and ends with the publisher")
         func program() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")

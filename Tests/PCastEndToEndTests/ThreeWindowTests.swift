@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastPlayback
 import PCastTimeline
 import Testing
@@ -12,7 +12,7 @@ extension EndToEnd {
             "Viewers 0.2 s, 1 s and 30 s behind see a goal, entered once, each on its own frame; seeking back removes it"
         )
         func goal() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let ground = try await TimelineGround.start(in: place)
                 let publisher = try place.pcast(

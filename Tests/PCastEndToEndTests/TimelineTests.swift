@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastPlayback
 import PCastTimeline
 import Testing
@@ -49,7 +49,7 @@ extension EndToEnd {
 
         @Test("Events come with their picture, also of those who seek, over a platform that was killed in the middle")
         func game() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let ground = try await TimelineGround.start(in: place)
                 try await ground.add("--id", "start", "--type", "period_start")
                 let programme = try await LiveProgramme.make(head: 20, seconds: 150, in: place)
@@ -70,11 +70,11 @@ extension EndToEnd {
                 // Now, that is: some seconds ahead of this viewer.
                 try await ground.add("--id", "goal", "--type", "goal", "--team", "home")
                 try await ground.add("--id", "wrong", "--type", "penalty")
-                try await ground.add("--id", "wrong", "--withdraw")
+                try await ground.add("--id", "wrong", "--delete")
                 // Killed as soon as it has said that it has them, and started again at the same place.
                 try await ground.killAndRestart()
                 #expect(await witness.heard("added goal"))
-                try await ground.add("--id", "goal", "--change", "--description", "A. Scorer")
+                try await ground.add("--id", "goal", "--update", "--description", "A. Scorer")
                 #expect(await witness.heard("modified goal"))
                 // Of one that was withdrawn soon both are told, or nothing; of the others each comes once, in order.
                 let lines = witness.lines
@@ -111,7 +111,7 @@ extension EndToEnd {
 
         @Test("pcast play --timeline-start says when a plain file was made, and events come as per playhead progress")
         func start() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: 4, in: place)
                 let ground = try await TimelineGround.start(in: place)
                 // Recorded long after the game.
@@ -138,7 +138,7 @@ extension EndToEnd {
 
         @Test("An archived game is brought in from its log, and followed by a program")
         func archive() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let ground = try await TimelineGround.start(in: place)
                 let log = """
                     {"log":"old","league":"NHL","game":"1"}

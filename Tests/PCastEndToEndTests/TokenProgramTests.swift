@@ -33,7 +33,7 @@ extension EndToEnd {
             ),
         ]
 
-        private static func create(_ options: [String], in place: Workplace) async throws -> String {
+        private static func create(_ options: [String], in place: TestWorkspace) async throws -> String {
             let lines = try await place.run(
                 BuiltProgram.path("pcast"),
                 ["token", "create", "--application", application, "--expires-at", "1000"] + options
@@ -44,7 +44,7 @@ extension EndToEnd {
 
         @Test("create prints the bytes that the public libraries make")
         func bytes() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let options = ["--required-tag", "channelAlias:my-channel", "--type", "stream"]
                 let token = try await Self.create(options, in: place)
                 #expect(token == Self.channelToken)
@@ -53,7 +53,7 @@ extension EndToEnd {
 
         @Test("create signs as the public libraries do", arguments: digests)
         func digest(options: [String], digest: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let token = try await Self.create(options, in: place)
                 let body = try #require(Data(base64Encoded: String(token.dropFirst("DIGEST:".count))))
                 let envelope = try JSONDecoder().decode(JSON.self, from: body)
@@ -70,7 +70,7 @@ extension EndToEnd {
                 ("DIGEST:e30=", "my-secret", "bad-token", 3), ("FOO", "my-secret", "not-a-digest-token", 3),
             ])
         func verify(token: String, secret: String, code: String, status: Int32) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let program = try place.pcast("token", "verify", token, "--secret", secret)
                 #expect(try await program.exitStatus() == status)
                 let told = try await program.event("token")

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -11,10 +11,10 @@ extension EndToEnd {
             "An encoder without WHIP pushes by SRT, and a viewer sees its picture",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func listener() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: 6, in: place)
                 let port = Int.random(in: 20_000..<30_000)
-                let platform = try await URIPlatform.start(in: place, "--uri-ports", "\(port)")
+                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", "\(port)")
                 let publisher = try await platform.pcast.publishFromUri(
                     streamToken: try await platform.token("publish", "publish-uri"),
                     uri: "srt://0.0.0.0:\(port)?mode=listener&passphrase=not-to-be-told")
@@ -48,9 +48,9 @@ extension EndToEnd {
             "A stream is pushed by SRT to a program that records it, and the record shows the test picture",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func egress() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let port = Int.random(in: 20_000..<30_000)
-                let platform = try await URIPlatform.start(in: place, "--uri-network", "127.0.0.1")
+                let platform = try await URIPlatform.start(in: place, "--media-allow", "127.0.0.1")
                 let source = try place.pcast(
                     "publish", "--uri", platform.local.uri, "--token", try await platform.token("auth"), "--token",
                     try await platform.token("publish"), "--video", "synthetic", "--audio", "synthetic", "--size",
@@ -94,14 +94,14 @@ extension EndToEnd {
             "Neither a redirection nor a playlist leads to where the platform may not go",
             .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func guarded() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: 4, in: place)
                 let server = try place.start(
                     "/usr/bin/env", ["python3", "\(BuiltProgram.peers)/redirections.py", film.file.path])
                 let places = try await server.event("listening")
                 let http = "127.0.0.1:\(Int(try #require(places["http"].number)))"
                 let rtsp = "127.0.0.1:\(Int(try #require(places["rtsp"].number)))"
-                let platform = try await URIPlatform.start(in: place, "--uri-network", "127.0.0.1")
+                let platform = try await URIPlatform.start(in: place, "--media-allow", "127.0.0.1")
                 let token = try await platform.token("publish", "publish-uri")
                 for uri in [
                     "http://\(http)/redirect?token=hidden", "http://\(http)/list.m3u8", "http://\(http)/proxy.m3u8",
@@ -127,9 +127,9 @@ extension EndToEnd {
 
         @Test("A worker does not outlive its platform, whatever becomes of that", .timeLimit(.minutes(5)))
         func orphans() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let port = Int.random(in: 20_000..<30_000)
-                let platform = try await URIPlatform.start(in: place, "--uri-ports", "\(port)")
+                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", "\(port)")
                 _ = try await platform.pcast.publishFromUri(
                     streamToken: try await platform.token("publish", "publish-uri"),
                     uri: "srt://0.0.0.0:\(port)?mode=listener", connectOptions: ConnectOptions(isDetached: true))

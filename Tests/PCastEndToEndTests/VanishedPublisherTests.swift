@@ -7,7 +7,7 @@ extension EndToEnd {
     struct VanishedPublisherTests {
         @Test("It is away after 5 s, and has failed after 30 s", .timeLimit(.minutes(5)))
         func vanished() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let token = try await place.token(LocalPlatform.application, "--type", "publish")
                 let authentication = try await platform.authenticationToken()

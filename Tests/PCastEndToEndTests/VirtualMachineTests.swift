@@ -9,7 +9,7 @@ extension EndToEnd {
         /// machines share the work, as each has one processor.
         @Test("The tests on real drivers hold in it", .timeLimit(.minutes(45)))
         func hardware() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let bundle = try BuiltProgram.testBundle()
                 let cameras = "Hardware/Camera[a-zA-Z]*Tests/"
                 let limits = ["PCAST_TEST_BUNDLE=\(bundle)", "PCAST_MACHINE_LIMIT=1200"]
@@ -42,7 +42,7 @@ extension EndToEnd {
             "Its camera and microphone are published by our program, and watched outside",
             .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasFFmpeg), .timeLimit(.minutes(15)))
         func publish() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let network = "pcast-machine-\(getpid())"
                 let platform = try await Self.platform(in: network, of: place)
                 let machine = try await Self.publisher(to: platform, in: network)
@@ -69,7 +69,7 @@ extension EndToEnd {
             }
         }
 
-        private static func platform(in network: String, of place: Workplace) async throws -> LocalPlatform {
+        private static func platform(in network: String, of place: TestWorkspace) async throws -> LocalPlatform {
             let program = try place.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [
@@ -100,7 +100,7 @@ extension EndToEnd {
         }
 
         /// The middles of the bars, each 40 pixels wide.
-        private static func check(_ screenshot: String, of place: Workplace) async throws {
+        private static func check(_ screenshot: String, of place: TestWorkspace) async throws {
             let (width, height) = (320, 180)
             let picture = try #require(
                 await MediaFile(path: screenshot, place: place).pictures(

@@ -11,7 +11,7 @@ extension EndToEnd {
             "A browser publishes and subscribes with the platform's offers, and the reason follows the closed connection",
             .timeLimit(.minutes(5)), arguments: ThisMachine.browsers)
         func platformOffers(browser: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let peer = try Peer(
                     "protocol_browser.py",
@@ -31,7 +31,7 @@ extension EndToEnd {
             .enabled(if: !ThisMachine.webSDKs.isEmpty), .timeLimit(.minutes(5)), arguments: ThisMachine.webSDKs,
             ThisMachine.browsers)
         func webSDK(file: String, browser: String) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let transcript = place.path("transcript.txt")
                 let peer = try Peer(

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// Forwards a stream to viewers in memory, for as many milliseconds as are said, and writes how many packets that were.
 ///

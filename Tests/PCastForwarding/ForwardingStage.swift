@@ -1,12 +1,12 @@
-import PCastMedia
-import PCastRelay
-import PCastStage
+import PCastCore
+import PCastInMemoryHarness
+import PCastSFU
 import PCastWebRTC
 
 /// A publisher, a relay and its viewers on a `Stage`. The viewers join, and are heard of no more: what happens from then
 /// on is the relay's work alone.
 final class ForwardingStage {
-    private var relay: Relay
+    private var sfu: SFU
     private let relayAddress = Stage.relayAddress
     private let publisher: StagePeer
     private var viewers: [StagePeer] = []
@@ -25,16 +25,16 @@ final class ForwardingStage {
     /// Nil when the peers do not come together.
     init?(viewers count: Int) throws {
         let stage = try Stage()
-        relay = stage.relay()
+        sfu = stage.sfu()
         media = StageFrames(at: now)
         publisher = stage.peer(0, .publish(video: .h264, audio: true))
         let stream = StreamID("stage")
-        let answer = try relay.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
+        let answer = try sfu.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
         try publisher.connection.accept(answer, at: now)
         meet(for: .seconds(1))
         for number in 1...max(1, count) {
             let viewer = stage.peer(number, .view(video: true, audio: true))
-            let answer = try relay.view(
+            let answer = try sfu.view(
                 PeerID(UInt64(number)), stream: stream, offer: viewer.connection.offer, at: now)
             try viewer.connection.accept(answer, at: now)
             viewers.append(viewer)
@@ -131,7 +131,7 @@ final class ForwardingStage {
         for index in 0..<incoming.count {
             let entry = incoming[index]
             scratch.copyMemory(from: incoming.bytes(of: entry))
-            relay.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
+            sfu.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
         }
     }
 
@@ -148,9 +148,9 @@ final class ForwardingStage {
     /// The relay writes a batch, and answers whether it has more.
     private func turn() -> Bool {
         batch.removeAll()
-        if let opportunity = relay.opportunity, opportunity <= now { relay.advance(to: now) }
-        let hasMore = relay.poll(into: &batch, at: now)
-        while relay.pollEvent() != nil {}
+        if let earliestDeadline = sfu.earliestDeadline, earliestDeadline <= now { sfu.advance(to: now) }
+        let hasMore = sfu.poll(into: &batch, at: now)
+        while sfu.pollEvent() != nil {}
         return hasMore
     }
 }

@@ -1,7 +1,7 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
-import PCastRelay
+import PCastSFU
 import PCastWebRTC
 
 /// One end of a connection whose keys are agreed on: what it says is anything, encrypted as it should be.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A reader of foreign bytes, or a machine that such bytes drive.
 ///

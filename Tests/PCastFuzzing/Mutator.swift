@@ -1,4 +1,4 @@
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// Damages inputs: the same damage from the same seed.
 public struct Mutator {

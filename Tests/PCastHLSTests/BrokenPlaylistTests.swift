@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 import Testing
 
 @Suite("Broken and hostile playlists end in an error that says what to do")

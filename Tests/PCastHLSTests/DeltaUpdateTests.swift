@@ -1,6 +1,6 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @Suite("Delta updates")

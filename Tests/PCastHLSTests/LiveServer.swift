@@ -1,6 +1,6 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// A live programme and its playlist at any moment, as an origin would answer it: with all that slides.
 struct LiveServer {

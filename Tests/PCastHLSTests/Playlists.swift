@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 import Testing
 
 /// A media playlist of these lines.

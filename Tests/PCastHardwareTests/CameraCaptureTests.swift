@@ -1,7 +1,7 @@
 import Foundation
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import Testing
 
 @testable import PCastDevices

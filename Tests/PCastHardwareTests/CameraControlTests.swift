@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -67,7 +67,7 @@ extension Hardware {
             // The picture is bright now by the light alone, and that does not put it out.
             _ = try recording.next(130)
             #expect(try isLit())
-            #expect(PictureBrightness.mean(of: recording.pictures.last!) > 0.22)
+            #expect(FrameBrightness.mean(of: recording.pictures.last!) > 0.22)
             // Somebody lights the room.
             try CameraBench.set(node, "brightness", 255)
             try Machine.wait(for: "the light to go out") { try !isLit() }

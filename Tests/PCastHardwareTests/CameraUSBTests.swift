@@ -1,6 +1,6 @@
 import Foundation
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices

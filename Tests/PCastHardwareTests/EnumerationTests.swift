@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastDevices
-import PCastMedia
 import Testing
 
 extension Hardware {

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastDevices
-import PCastMedia
 import Synchronization
 
 /// The pictures of an input that runs, as they come.

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 

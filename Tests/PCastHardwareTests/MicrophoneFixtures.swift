@@ -1,8 +1,8 @@
 import CALSA
 import Foundation
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 

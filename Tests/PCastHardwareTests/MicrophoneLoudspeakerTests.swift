@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -24,7 +24,7 @@ extension Hardware {
 
         /// Plays `count` frames from an instant on, each a while before it is due; returns when the last was handed over.
         private func play(
-            _ presenter: SoundPresenter, from start: Instant, count: Int64, frequency: Double, level: Double
+            _ presenter: AudioPresenter, from start: Instant, count: Int64, frequency: Double, level: Double
         ) {
             let sleep = CancellableSleep()
             for index in 0..<count {
@@ -71,7 +71,7 @@ extension Hardware {
         }
 
         private func hear() throws -> Hearing {
-            let presenter = try SoundPresenter(name: "hw:0,0,0")
+            let presenter = try AudioPresenter(name: "hw:0,0,0")
             let recording = try Recording(id: "hw:0,1,0")
             // Meanwhile it finds out how much sound has to wait in the device for it not to run dry.
             _ = try recording.frames(until: 150)
@@ -80,7 +80,7 @@ extension Hardware {
             play(presenter, from: start, count: 100, frequency: 1_000, level: 0.5)
             let count = try recording.frames(until: 1).count
             let frames = try recording.frames(until: count + 10)
-            let told = PlayedSound.shared.read(from: start - .milliseconds(100), count: 48_000)
+            let told = PlayedAudio.shared.read(from: start - .milliseconds(100), count: 48_000)
             let statistics = presenter.statistics
             recording.stop()
             presenter.stop()
@@ -102,8 +102,8 @@ extension Hardware {
 
         @Test("the user's default is played on, and shared", .timeLimit(.minutes(5)))
         func standard() throws {
-            let presenter = try SoundPresenter(name: "default")
-            let second = try SoundPresenter(name: "default")
+            let presenter = try AudioPresenter(name: "default")
+            let second = try AudioPresenter(name: "default")
             let recording = try Recording(id: "hw:0,1,0")
             _ = try recording.frames(until: 50)
             let start = Machine.now + .milliseconds(300)
@@ -129,7 +129,7 @@ extension Hardware {
             try Machine.wait(for: "arecord to record") {
                 try String(contentsOfFile: state, encoding: .utf8).contains("state: RUNNING")
             }
-            let presenter = try SoundPresenter(name: "hw:0,0,0")
+            let presenter = try AudioPresenter(name: "hw:0,0,0")
             let start = Machine.now + .milliseconds(500)
             play(presenter, from: start, count: 100, frequency: 1_000, level: 0.5)
             try Machine.wait(for: "the sound to have been played") { Machine.now > start + .milliseconds(2_200) }
@@ -153,7 +153,7 @@ extension Hardware {
 
         @Test("a loudspeaker that is pulled out is silent, and plays again when it is back", .timeLimit(.minutes(5)))
         func vanish() throws {
-            let presenter = try SoundPresenter(name: "hw:Loopback,0")
+            let presenter = try AudioPresenter(name: "hw:Loopback,0")
             try Machine.wait(for: "the loudspeaker to run") { presenter.statistics.latency > .zero }
             let driver = "/sys/bus/platform/drivers/snd_aloop"
             try "snd_aloop.0".write(toFile: "\(driver)/unbind", atomically: false, encoding: .utf8)
@@ -174,7 +174,7 @@ extension Hardware {
             let told = Mutex<(count: Int, statistics: LoudspeakerStatistics)>((0, LoudspeakerStatistics()))
             let sleep = CancellableSleep()
             let worker = try WorkerThread(name: "playback") {
-                var playback = SoundPlayback()
+                var playback = AudioPlayback()
                 let failure = playback.run(
                     on: pcm,
                     volume: {
@@ -203,11 +203,11 @@ extension Hardware {
 
         @Test("a loudspeaker that another program has is told", .timeLimit(.minutes(5)))
         func busy() throws {
-            let first = try SoundPresenter(name: "hw:0,0,0")
-            let failure = #expect(throws: IOError.self) { _ = try SoundPresenter(name: "hw:0,0,0") }
+            let first = try AudioPresenter(name: "hw:0,0,0")
+            let failure = #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:0,0,0") }
             #expect(failure?.description == "opening the loudspeaker “hw:0,0,0” failed: Device or resource busy.")
             first.stop()
-            let second = try SoundPresenter(name: "hw:0,0,0")
+            let second = try AudioPresenter(name: "hw:0,0,0")
             second.stop()
         }
     }

@@ -1,7 +1,7 @@
 import CALSA
 import Foundation
+import PCastCore
 import PCastDevices
-import PCastMedia
 import Synchronization
 import Testing
 

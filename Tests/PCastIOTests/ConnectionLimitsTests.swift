@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Synchronization
 import Testing
 
@@ -43,9 +43,9 @@ import Testing
         let (ends, ended) = AsyncStream<Void>.makeStream()
         let hiddenPort = hidden.address.port
         let (process, door, datagrams) = try ConnectionLimits.runIsolated {
-            () throws(IOError) -> (ChildProcess, GuardedRelay.Entrance, GuardedDatagrams.Entrance) in
-            let door = try GuardedRelay.Entrance()
-            let datagrams = try GuardedDatagrams.Entrance(port: echoAddress.port)
+            () throws(IOError) -> (ChildProcess, OutboundProxy.Entrance, ProxiedDatagrams.Entrance) in
+            let door = try OutboundProxy.Entrance()
+            let datagrams = try ProxiedDatagrams.Entrance(port: echoAddress.port)
             let script = """
                 read go
                 (exec 3<>/dev/tcp/127.0.0.1/\(door.address.port) && echo hello >&3 && read -t 10 word <&3 && echo "tcp $word")
@@ -58,8 +58,8 @@ import Testing
                 line: { line in keep.lines.withLock { $0.append(line) } }, ended: { _ in ended.finish() })
             return (process, door, datagrams)
         }
-        let relay = try GuardedRelay(.tunnel(outside.address), at: door) { _ in }
-        let leading = try GuardedDatagrams(at: datagrams, to: echoAddress)
+        let relay = try OutboundProxy(.tunnel(outside.address), at: door) { _ in }
+        let leading = try ProxiedDatagrams(at: datagrams, to: echoAddress)
         let answering = try WorkerThread(name: "answering") {
             guard RelayPipe.wait(reading: outside.number, milliseconds: 10_000),
                 case .connection(let client) = outside.accept(), RelayPipe.read(client) != nil

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastIO
@@ -143,12 +143,12 @@ struct DatagramSenderTests {
 
     @Test("the table of spared routes stays within its bound")
     func routesAreBounded() {
-        var routes = SegmentationRoutes()
+        var routes = GSOSupport()
         for index in 0..<2000 {
             let remote = TransportAddress(ip: IPAddress(v4: UInt32(index)), port: 1)
             routes.refuseSegmentation(on: NetworkPath(local: socket.address, remote: remote), at: now)
         }
-        #expect(routes.count == SegmentationRoutes.capacity)
+        #expect(routes.count == GSOSupport.capacity)
     }
 
     @Test("IO9: the buffers are read back, and a shortfall is told with what to do")

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Synchronization
 import Testing
 
@@ -163,7 +163,7 @@ struct EventLoopTests {
     }
 
     @Test("what may be done sooner is done when the thread is awake for something else, and wakes nobody")
-    func opportunity() async throws {
+    func earliestDeadline() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let wanted = try await loop.call { machine, now in
             machine.deadline = now + .seconds(600)

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastIO
@@ -8,7 +8,7 @@ import Testing
 @Suite("Addresses for programs of this machine alone", .timeLimit(.minutes(5)))
 struct LocalTrafficTests {
     private static func loop(
-        _ listen: String = "127.0.0.1:0", loops: Int = 1, patient: PatientDatagrams? = nil
+        _ listen: String = "127.0.0.1:0", loops: Int = 1, patient: DeferredReceive? = nil
     ) throws -> EventLoop<EchoMachine> {
         try EventLoop(
             name: "local", listen: [TransportAddress(listen)!], localOnly: [.anyV4, IPAddress("::")!], tcpListen: true,
@@ -44,7 +44,7 @@ struct LocalTrafficTests {
 
     @Test("Loops that share an address share these too, and what may wait has its own sockets there")
     func shared() async throws {
-        let first = try Self.loop(loops: 2, patient: PatientDatagrams([DatagramPattern(mask: 0xFF00, value: 0x0900)]))
+        let first = try Self.loop(loops: 2, patient: DeferredReceive([DatagramPattern(mask: 0xFF00, value: 0x0900)]))
         let second = try EventLoop(
             name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
         #expect(second.localOnlyAddresses == first.localOnlyAddresses)

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Synchronization
 import Testing
 
@@ -114,7 +114,7 @@ struct RTSPReplyTests {
     func connection(index: Int) async throws {
         let listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))
         let refused = Mutex(0)
-        let relay = try GuardedRelay(.rtsp(listener.address)) { _ in refused.withLock { $0 += 1 } }
+        let relay = try OutboundProxy(.rtsp(listener.address)) { _ in refused.withLock { $0 += 1 } }
         let client = try #require(RelayPipe.connect(to: relay.address))
         try #require(RelayPipe.write(Self.bytes("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"), to: client))
         try #require(RelayPipe.wait(reading: listener.number, milliseconds: 10_000))

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @Suite("The clock of a sound device, learnt from what its driver tells")

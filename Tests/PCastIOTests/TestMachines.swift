@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Synchronization
 
 @testable import PCastIO
@@ -18,7 +18,7 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var deadline: Instant?
     /// Nil: the same.
     var earlier: Instant?
-    var opportunity: Instant? { earlier ?? deadline }
+    var earliestDeadline: Instant? { earlier ?? deadline }
     var echoes = true
     /// What begins with it is of the machine beside this one.
     var neighboursMark: UInt8?

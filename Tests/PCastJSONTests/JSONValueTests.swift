@@ -1,6 +1,6 @@
 import Foundation
 import PCastJSON
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @Suite("What JSON can say")

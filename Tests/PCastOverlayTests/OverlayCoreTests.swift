@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 import Testing
 
 @testable import PCastOverlay
@@ -295,7 +295,7 @@ struct OverlayCoreTests {
     }
 
     @Test("where nobody expects a page, none is missed; and one that came and was closed is not either")
-    func patience() {
+    func timeout() {
         var stage = Stage(OverlayCore.Configuration(expectsPages: false))
         stage.handle(.load)
         #expect(stage.run(.seconds(3_600 as Int64)) == [])

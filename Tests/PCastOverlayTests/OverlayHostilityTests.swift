@@ -1,6 +1,6 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastOverlay

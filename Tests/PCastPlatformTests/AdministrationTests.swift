@@ -1,6 +1,6 @@
 import FoundationEssentials
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import Testing
 
 @Suite struct AdministrationTests {

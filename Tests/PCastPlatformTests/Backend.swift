@@ -2,8 +2,8 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import Logging
-import PCastMedia
-import PCastRecords
+import PCastCore
+import PCastDatabase
 import PCastWeb
 import Synchronization
 import Testing

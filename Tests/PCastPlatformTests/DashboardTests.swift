@@ -1,6 +1,6 @@
 import FoundationEssentials
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastPlatform
 import Testing
 
@@ -76,7 +76,7 @@ import Testing
         }
         let standard: (inout PlatformConfiguration) -> Void = {
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]
-            $0.proxyField = .forwarded
+            $0.forwardedHeader = .forwarded
         }
         try await TestPlatform.runConfigured(configure: standard) { platform in
             let fields = ["Forwarded": #"for=192.0.2.1;proto=http, for=127.0.0.1;Proto="https""#]
@@ -211,7 +211,7 @@ import Testing
     private struct Listed: Decodable {
         struct Stream: Decodable {
             struct Publisher: Decodable {
-                let door: String
+                let `protocol`: String
                 let address: String?
             }
             let streamId: String
@@ -266,12 +266,12 @@ import Testing
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let whip = try #require(try await list(platform, "").streams.first)
-            #expect(whip.publisher?.door == "whip" && whip.publisher?.address == "127.0.0.1")
+            #expect(whip.publisher?.protocol == "whip" && whip.publisher?.address == "127.0.0.1")
             #expect(whip.codecs?.last == "opus" && whip.codecs?.count == 2)
             try await ProtocolClient.run(platform) { client in
                 _ = try await client.authenticate()
                 _ = try await client.setUp(try Requests.publish())
-                #expect(try await list(platform, "order=newest").streams.first?.publisher?.door == "pcast")
+                #expect(try await list(platform, "order=newest").streams.first?.publisher?.protocol == "pcast")
             }
         }
     }

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastPlatform
 import PCastSignaling
 import Testing
@@ -16,7 +16,7 @@ import Testing
             // One address never answers, so that the end takes as long as it may.
             let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .bind(host: "127.0.0.1", port: 0).get()
-            let records = RecordKeeping(callbackNetworks: [IPNetwork("127.0.0.0/8")!])
+            let records = StorageConfiguration(webhookAllowedNetworks: [IPNetwork("127.0.0.0/8")!])
             try await TestPlatform.runConfigured(records: records, configure: { $0.drainTime = .seconds(15) }) {
                 platform in
                 for (name, port) in [("", port), ("/silent", silent.localAddress?.port ?? 0)] {

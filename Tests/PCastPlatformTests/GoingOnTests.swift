@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastPlatform
 import PCastSignaling
 import Testing
@@ -48,7 +48,7 @@ import Testing
         try await TestPlatform.runConfigured(configure: configure) { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
-                let request = Self.request("", ["take-over"], offer: try Offers.publisher())
+                let request = Self.request("", ["resume"], offer: try Offers.publisher())
                 let stream = try #require(try await client.setUp(request))
                 // Its own session takes it over, and is no one more.
                 #expect(try await client.setUp(request) == stream)
@@ -67,7 +67,7 @@ import Testing
                 _ = try await platform.platform.apply(configuration)
                 let again = Self.request("", ["resume-stream=\(stream)"], offer: try Offers.publisher())
                 #expect(try await client.ask(again) == .capacity)
-                #expect(try await platform.figure("pcast_streams_awaited") == 1)
+                #expect(try await platform.figure("pcast_streams_reconnecting") == 1)
                 configuration.limits[.bitrate] = 0
                 _ = try await platform.platform.apply(configuration)
                 #expect(try await client.setUp(again) == stream)

@@ -1,12 +1,12 @@
 import Foundation
 import GRDB
 import Logging
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastPlatform
 import Testing
 
-@testable import PCastRecords
+@testable import PCastDatabase
 
 /// A directory of a test's own, which is gone after it.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
@@ -21,7 +21,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
         async throws
     {
         try await withTemporaryDirectory { directory in
-            let keeping = RecordKeeping(directory: directory)
+            let keeping = StorageConfiguration(directory: directory)
             var (stream, session) = ("", "")
             let own = try Tokens.make()
             try await TestPlatform.run(records: keeping) { platform in
@@ -68,7 +68,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
 
     @Test("Without a directory nothing lasts, and the application that is made up counts") func inMemory() async throws
     {
-        let keeping = RecordKeeping(fallback: TestPlatform.application)
+        let keeping = StorageConfiguration(fallback: TestPlatform.application)
         try await TestPlatform.run(applications: [], records: keeping) { platform async throws in
             #expect(platform.listening.applications.map(\.id) == [TestPlatform.application.id])
             #expect(try await platform.ask("GET", "/pcast/streams").status == 200)
@@ -79,7 +79,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
         async throws
     {
         try await withTemporaryDirectory { directory in
-            let keeping = RecordKeeping(directory: directory)
+            let keeping = StorageConfiguration(directory: directory)
             try await TestPlatform.run(records: keeping) { _ async throws in
                 let error = await #expect(throws: PlatformError.self) {
                     try await TestPlatform.run(records: keeping) { _ in }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastPlatform
@@ -76,7 +76,7 @@ import Testing
     @Test("IPv6 works, and its links have brackets", arguments: ["::1", "[::1]"]) func ipv6(host: String) async throws {
         try await TestPlatform.run(host: host) { platform in
             #expect(platform.listening.uri.hasPrefix("http://[::1]:"))
-            #expect(platform.listening.isOpenToThisMachine)
+            #expect(platform.listening.allowsAnonymousLoopback)
             #expect(platform.listening.advertised.map(\.ip) == [IPAddress("::1")])
             let answer = try await platform.post("/whip", try Offers.publisher())
             #expect(answer.status == 201)

@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastRelay
+import PCastSFU
 import Testing
 
 @testable import PCastPlatform
@@ -50,7 +50,7 @@ import Testing
         .enabled(if: promtool != nil))
     func everything() throws {
         let odd = ApplicationID("a\"b\\c\nd")
-        var figures = StreamFigures(stream: StreamID("stream-x"))
+        var figures = StreamMetrics(stream: StreamID("stream-x"))
         figures.bitrate = .kilobits(1_000)
         figures.limit = .kilobits(2_000)
         figures.roundTrip = .milliseconds(12)
@@ -71,9 +71,9 @@ import Testing
         var refusals = Admission.Counts()
         refusals.add(.joinsPerSecond)
         metrics.add(refusals)
-        if let process = ProcessFigures.read() { metrics.add(process) }
+        if let process = ProcessMetrics.read() { metrics.add(process) }
         #expect(try check(metrics.text) == "", "\(metrics.text)")
-        #expect(metrics.text.contains(#"pcast_refusals_total{limit="joins-per-second"} 1"#))
+        #expect(metrics.text.contains(#"pcast_requests_rejected_total{limit="joins-per-second"} 1"#))
         #expect(metrics.text.contains(#"pcast_streams_ended_total{application="a\"b\\c\nd",reason="custom"} 1"#))
         #expect(metrics.text.contains(#"pcast_views_total{application="idle"} 0"#))
         #expect(
@@ -87,7 +87,7 @@ import Testing
     @Test("However many streams there are, a hundred have figures of their own: those that are watched most")
     func bound() {
         let streams = (0..<1_000).map { number in
-            var figures = StreamFigures(stream: StreamID("stream-\(number)"))
+            var figures = StreamMetrics(stream: StreamID("stream-\(number)"))
             figures.viewers = number
             return MetricsText.StreamSource(figures: figures, application: ApplicationID("first"))
         }
@@ -96,7 +96,7 @@ import Testing
         let viewers = metrics.text.split(separator: "\n").filter { $0.hasPrefix("pcast_stream_viewers{") }
         #expect(viewers.count == 100)
         #expect(viewers.first?.contains("stream-999") == true && viewers.last?.contains("stream-900") == true)
-        #expect(metrics.text.contains("pcast_streams_without_figures 900\n"))
+        #expect(metrics.text.contains("pcast_streams_omitted 900\n"))
     }
 
     @Test("A histogram counts what is not above each bound, and all") func histogram() {

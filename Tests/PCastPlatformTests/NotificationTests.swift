@@ -1,8 +1,8 @@
 import FoundationEssentials
+import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
-import PCastMedia
 import PCastPlatform
-import PCastRecords
 import Testing
 
 /// What backends are told of streams.
@@ -10,9 +10,9 @@ import Testing
     private static let here = [IPNetwork("127.0.0.0/8")].compactMap { $0 }
 
     /// Tries again soon, so often.
-    private func keeping(tries: Int = 3, directory: String? = nil) -> RecordKeeping {
-        RecordKeeping(
-            directory: directory, callbackNetworks: Self.here,
+    private func keeping(tries: Int = 3, directory: String? = nil) -> StorageConfiguration {
+        StorageConfiguration(
+            directory: directory, webhookAllowedNetworks: Self.here,
             notificationWaits: Array(repeating: .milliseconds(20), count: tries))
     }
 
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("After the last try it is kept aside, and sent again when the backend asks for it") func aside() async throws
+    @Test("After the last try it is kept aside, and sent again when the backend asks for it") func failed() async throws
     {
         try await Backend.run(statuses: [500, 500, 500]) { backend, port in
             try await TestPlatform.run(records: keeping(tries: 2)) { platform async throws in
@@ -108,9 +108,9 @@ import Testing
                 _ = try await platform.publish(token: try Tokens.publishing())
                 let got = try await backend.receives(4)
                 #expect(whats(got) == ["starting", "starting", "starting", "started"])
-                #expect(try await platform.figure("pcast_notifications_aside_total") == 1)
+                #expect(try await platform.figure("pcast_webhooks_failed_total") == 1)
                 let place = "/pcast/application/first/notifications"
-                let kept = try await platform.ask("GET", place + "?state=aside")
+                let kept = try await platform.ask("GET", place + "?state=failed")
                 #expect(kept.body.contains(got[0].id))
                 #expect(!kept.body.contains(got[3].id))
                 #expect(try await platform.ask("POST", place + "/msg_none/redelivery").status == 404)
@@ -130,7 +130,7 @@ import Testing
                 _ = try await register(port, on: platform)
                 _ = try await platform.publish(token: try Tokens.publishing())
                 #expect(whats(try await backend.receives(2)) == ["starting", "started"])
-                #expect(try await platform.figure("pcast_notifications_aside_total") == 1)
+                #expect(try await platform.figure("pcast_webhooks_failed_total") == 1)
             }
         }
     }
@@ -150,9 +150,9 @@ import Testing
                     _ = try await register(port, on: platform, "n\(index)", host: host)
                 }
                 _ = try await platform.publish(token: try Tokens.publishing())
-                #expect(try await platform.reaches("pcast_notifications_aside_total", 8))
+                #expect(try await platform.reaches("pcast_webhooks_failed_total", 8))
                 #expect(backend.received.isEmpty)
-                let kept = try await platform.ask("GET", "/pcast/application/first/notifications?state=aside")
+                let kept = try await platform.ask("GET", "/pcast/application/first/notifications?state=failed")
                 #expect(kept.body.contains("is not public"))
             }
         }
@@ -175,8 +175,8 @@ import Testing
             try await Backend.run { backend, port in
                 // Nobody takes anything before the first platform ends.
                 backend.answer(Array(repeating: 503, count: 100))
-                let records = RecordKeeping(
-                    directory: directory, callbackNetworks: Self.here,
+                let records = StorageConfiguration(
+                    directory: directory, webhookAllowedNetworks: Self.here,
                     notificationWaits: [.milliseconds(200)] + Array(repeating: .seconds(2), count: 9))
                 try await TestPlatform.run(records: records) { platform async throws in
                     _ = try await register(port, on: platform)

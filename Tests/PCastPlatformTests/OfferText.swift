@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Offers line by line, as clients of any make write them.
 enum OfferText {

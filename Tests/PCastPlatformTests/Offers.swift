@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 
 /// Offers as clients of ours make them.

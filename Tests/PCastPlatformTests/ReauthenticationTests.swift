@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastSignaling
 import Testing
 

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastPlatform
 import Testing
 
@@ -52,7 +52,8 @@ import Testing
         var secrets = ["sesame", "wrong-secret"]
         try await Backend.run(statuses: [500, 410]) { _, port in
             try await TestPlatform.run(
-                records: RecordKeeping(callbackNetworks: [try #require(IPNetwork(.loopbackV4, prefix: 8))]),
+                records: StorageConfiguration(webhookAllowedNetworks: [try #require(IPNetwork(.loopbackV4, prefix: 8))]
+                ),
                 logger: record.logger
             ) { platform in
                 let script = ["PCast-Dashboard": "1", "Content-Type": "application/json"]

@@ -2,8 +2,8 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastPlatform
 import PCastWeb
 import PCastWebRTC

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastRecords
+import PCastCore
+import PCastDatabase
 import Synchronization
 import Testing
 

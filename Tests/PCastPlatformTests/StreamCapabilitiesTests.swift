@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
-import PCastRelay
+import PCastSFU
 import PCastSignaling
 import PCastWebRTC
 import Synchronization
@@ -12,15 +12,15 @@ import Testing
 @Suite struct StreamCapabilitiesTests {
     private func terms(
         _ names: String..., for purpose: StreamCapabilities.Purpose = .publish, options: [String] = []
-    ) throws -> PeerTerms {
+    ) throws -> PeerOptions {
         let capabilities = try StreamCapabilities(names, options: options, for: purpose)
         #expect(capabilities.ignored.isEmpty)
         return capabilities.terms
     }
 
     @Test("Each has its meaning") func meanings() throws {
-        #expect(try terms() == PeerTerms())
-        #expect(try terms("real-time", "multi-bitrate-contribution") == PeerTerms())
+        #expect(try terms() == PeerOptions())
+        #expect(try terms("real-time", "multi-bitrate-contribution") == PeerOptions())
         #expect(try terms("audio-only").media == [.audio])
         #expect(try terms("video-only").media == [.video])
         #expect(try terms(options: ["no-audio", "rtt[http]=20"]).media == [.video])
@@ -45,7 +45,7 @@ import Testing
     func ignored(name: String) throws {
         let capabilities = try StreamCapabilities(["real-time", name], for: .publish)
         #expect(capabilities.ignored == [name])
-        #expect(capabilities.terms == PeerTerms())
+        #expect(capabilities.terms == PeerOptions())
     }
 
     @Test("What is told of it is short, and fit for a header") func told() throws {
@@ -59,8 +59,8 @@ import Testing
     @Test("What cannot be had is refused, and what contradicts itself") func refused() {
         func kind(
             _ names: [String], _ purpose: StreamCapabilities.Purpose, options: [String] = []
-        ) -> Refusal.Kind? {
-            do throws(Refusal) {
+        ) -> APIError.Kind? {
+            do throws(APIError) {
                 _ = try StreamCapabilities(names, options: options, for: purpose)
                 return nil
             } catch {

@@ -1,8 +1,8 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import PCastCore
 import PCastIO
-import PCastMedia
 import Testing
 
 /// What happens to WHIP and WHEP sessions as server-sent events.

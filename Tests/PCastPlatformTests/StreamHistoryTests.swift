@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastRelay
+import PCastCore
+import PCastSFU
 import Testing
 
 @testable import PCastPlatform
@@ -8,8 +8,8 @@ import Testing
 @Suite struct StreamHistoryTests {
     private func figures(
         _ stream: String = "stream-a", bitrate: Int64? = 1_000_000, packets: Int = 0, lost: Int = 0, viewers: Int = 0
-    ) -> StreamFigures {
-        var figures = StreamFigures(stream: StreamID(stream))
+    ) -> StreamMetrics {
+        var figures = StreamMetrics(stream: StreamID(stream))
         figures.bitrate = bitrate.map { Bitrate(bitsPerSecond: $0) }
         figures.received.packets = packets
         figures.received.packetsLost = lost

@@ -3,9 +3,9 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
 import PCastPlatform
 import Testing
 
@@ -24,7 +24,7 @@ struct TestPlatform: Sendable {
     static func run(
         host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000, tlsPort: Int? = nil,
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
-        records: RecordKeeping = RecordKeeping(),
+        records: StorageConfiguration = StorageConfiguration(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         workers: WorkerConfiguration? = nil, _ body: (TestPlatform) async throws -> Void
     ) async throws {
@@ -40,7 +40,7 @@ struct TestPlatform: Sendable {
     /// one, the compiler tries both.
     static func runConfigured(
         applications: [PlatformConfiguration.Application] = [application, otherApplication], tlsPort: Int? = nil,
-        records: RecordKeeping = RecordKeeping(),
+        records: StorageConfiguration = StorageConfiguration(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         configure: (inout PlatformConfiguration) -> Void, _ body: (TestPlatform) async throws -> Void
     ) async throws {

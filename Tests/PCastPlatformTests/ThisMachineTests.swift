@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastPlatform
@@ -14,7 +14,7 @@ import Testing
         ] as [(String?, String?, Int)])
     func ops2(origin: String?, host: String?, status: Int) async throws {
         try await TestPlatform.run { platform async throws in
-            #expect(platform.listening.isOpenToThisMachine)
+            #expect(platform.listening.allowsAnonymousLoopback)
             var headers: [String: String] = [:]
             headers["Origin"] = origin?.replacing("HOST", with: platform.uri.dropFirst("http://".count))
             headers["Host"] = host
@@ -43,7 +43,7 @@ import Testing
             ("127.0.0.1", "127.0.0.1:8080", "file://", false), ("127.0.0.1", "127.0.0.1@evil.example", nil, false),
         ] as [(String, String?, String?, Bool)])
     func visitors(address: String, host: String?, origin: String?, isHere: Bool) {
-        let visitor = Visitor(Caller(address: IPAddress(address)), host: host, origin: origin)
-        #expect(visitor.isOnThisMachine == isHere)
+        let clientContext = ClientContext(Caller(address: IPAddress(address)), host: host, origin: origin)
+        #expect(clientContext.isOnThisMachine == isHere)
     }
 }

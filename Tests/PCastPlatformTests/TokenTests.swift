@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastPlatform
 import PCastSignaling
 import Testing
@@ -152,7 +152,7 @@ import Testing
 
     @Test("No token is 401 with a challenge, where not only this machine listens") func missing() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
-            #expect(!platform.listening.isOpenToThisMachine)
+            #expect(!platform.listening.allowsAnonymousLoopback)
             for door in ["/whip", "/whep", "/whep/stream-x"] {
                 let answer = try await platform.post(door, try Offers.publisher())
                 #expect(answer.status == 401)

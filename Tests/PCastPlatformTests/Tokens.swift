@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
 import PCastPlatform
 
 /// Tokens of the test's applications.

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastSignaling
 import PCastWebRTC
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
 import PCastPlatform
 import PCastSignaling
 import Testing
@@ -249,7 +249,7 @@ struct URIWorkerTests {
                 configuration.workers?.limit = 2
                 configuration.workers?.listenerPorts = 9_005...9_010
                 let changes = try await platform.platform.apply(configuration)
-                #expect(changes.applied == [.uriPorts, .uriWorkers] && changes.needRestart.isEmpty)
+                #expect(changes.applied == [.srtPullPorts, .maxJobs] && changes.needRestart.isEmpty)
                 // What runs goes on; what comes is judged anew.
                 #expect(try await client.ask(request) == .badRequest)
                 let other = Self.request(token, "srt://0.0.0.0:9005?mode=listener")

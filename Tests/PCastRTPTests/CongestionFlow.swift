@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
 
 /// A sender of video and sound that follows its estimate, and a receiver that reports arrivals, on virtual time.

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// A bottleneck on virtual time: a rate, a queue that drops at its end, a delay, jitter that keeps the order, and loss.
 struct CongestionLink {

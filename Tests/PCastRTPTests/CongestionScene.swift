@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Flows that share a link, on virtual time.
 struct CongestionScene {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -68,7 +68,7 @@ import Testing
 
     @Test func whenSlotsAreFullTheOldestIsLost() {
         var source = JitterSource(.opus)
-        var buffer = JitterBuffer(codec: .opus, patience: .seconds(60 as Int64), capacity: 8)
+        var buffer = JitterBuffer(codec: .opus, timeout: .seconds(60 as Int64), capacity: 8)
         buffer.insert(all: source.frame(), at: .at(0))
         #expect(buffer.outputs(at: .at(0)).count == 1)
         _ = source.frame()

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -46,7 +46,7 @@ import Testing
     func reorderingAndDuplicationLoseNothing(codec: Codec, seed: Int) {
         var source = JitterSource(codec, seed: UInt64(seed), sequenceNumber: 65_400, timestamp: 0xFFFF_0000)
         let arrivals = network(&source, frameCount: 60, keyInterval: 30, jitter: 80, loss: 0, doubled: 0.1)
-        var buffer = JitterBuffer(codec: codec, patience: .milliseconds(100))
+        var buffer = JitterBuffer(codec: codec, timeout: .milliseconds(100))
         let frames = run(arrivals, &buffer)
         #expect(frames.map(\.bytes) == source.frames)
         #expect(buffer.statistics.framesDropped == 0)
@@ -62,7 +62,7 @@ import Testing
             let arrivals = network(
                 &source, frameCount: 90, keyInterval: 10, jitter: Int64(seed * 5),
                 loss: Double(seed % 5) * 0.01, doubled: 0.05)
-            var buffer = JitterBuffer(codec: codec, patience: .milliseconds(60))
+            var buffer = JitterBuffer(codec: codec, timeout: .milliseconds(60))
             var previous: JitterBuffer.Frame?
             let frames = run(arrivals, &buffer)
             for frame in frames {

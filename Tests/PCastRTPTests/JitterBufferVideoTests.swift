@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -60,7 +60,7 @@ import Testing
 
     @Test func aRetransmissionWithinPatienceLosesNothing() {
         var source = JitterSource(.h264)
-        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
         #expect(buffer.frames(at: .at(0)).count == 1)
         let second = source.frame(size: 3000)
@@ -79,7 +79,7 @@ import Testing
     @Test("JB8: after a hole nothing is delivered but a key frame")
     func jb8() {
         var source = JitterSource(.h264)
-        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
         #expect(buffer.frames(at: .at(0)).count == 1)
         let lost = source.frame()
@@ -106,7 +106,7 @@ import Testing
     @Test("What was waited for too long and comes before the key frame is as good")
     func repairedAfterAll() {
         var source = JitterSource(.h264)
-        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
         let lost = source.frame()
         buffer.insert(all: source.frame(), at: .at(66))
@@ -122,7 +122,7 @@ import Testing
     @Test("In the end what is missing is given up, whatever was asked for")
     func givenUp() {
         var source = JitterSource(.h264)
-        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
         let lost = source.frame()
         buffer.insert(all: source.frame(), at: .at(66))
@@ -135,7 +135,7 @@ import Testing
 
     @Test func aKeyFrameBeyondAHoleWaitsForPatience() {
         var source = JitterSource(.vp8)
-        var buffer = JitterBuffer(codec: .vp8, patience: .milliseconds(100))
+        var buffer = JitterBuffer(codec: .vp8, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
         #expect(buffer.frames(at: .at(0)).count == 1)
         _ = source.frame()
@@ -148,7 +148,7 @@ import Testing
     @Test("JB2: long patience ends when half a second waits with a key frame, and the newest is gone on with")
     func jb2() {
         var source = JitterSource(.vp8)
-        var buffer = JitterBuffer(codec: .vp8, patience: .seconds(5 as Int64))
+        var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(5 as Int64))
         buffer.insert(all: source.frame(key: true), at: .at(0))
         #expect(buffer.frames(at: .at(0)).count == 1)
         _ = source.frame()
@@ -313,7 +313,7 @@ import Testing
 
     @Test func whenSlotsAreFullTheOldestGoesAndAKeyFrameIsNeeded() {
         var source = JitterSource(.vp8)
-        var buffer = JitterBuffer(codec: .vp8, patience: .seconds(60 as Int64), capacity: 16)
+        var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(60 as Int64), capacity: 16)
         buffer.insert(all: source.frame(key: true), at: .at(0))
         #expect(buffer.frames(at: .at(0)).count == 1)
         _ = source.frame()
@@ -345,9 +345,9 @@ import Testing
 
     @Test("JB1: patience is three requests and their answers, and no less than 250 ms")
     func jb1Patience() {
-        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(10)) == .milliseconds(250))
-        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(120)) == .milliseconds(440))
-        #expect(RetransmissionPatience.audio(roundTripTime: .milliseconds(10)) == .milliseconds(60))
-        #expect(RetransmissionPatience.audio(roundTripTime: .milliseconds(80)) == .milliseconds(115))
+        #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(10)) == .milliseconds(250))
+        #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(120)) == .milliseconds(440))
+        #expect(RetransmissionTimeout.audio(roundTripTime: .milliseconds(10)) == .milliseconds(60))
+        #expect(RetransmissionTimeout.audio(roundTripTime: .milliseconds(80)) == .milliseconds(115))
     }
 }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// A packet on its way to a jitter buffer.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A download as TCP Reno makes it: a window that grows by a packet in a round trip and is halved by loss.
 struct LossBasedFlow {

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
@@ -38,7 +38,7 @@ import Testing
         var requester = NACKRequester()
         requester.received(100, at: milliseconds(0))
         requester.received(102, at: milliseconds(5))
-        requester.leaped(to: 700)
+        requester.skip(to: 700)
         #expect(requester.needsKeyFrame)
         #expect(requester.deadline == nil)
         #expect(poll(&requester, at: 5_000) == [])
@@ -67,7 +67,7 @@ import Testing
             sequence += 2
             time += 20
         }
-        #expect(asked == 1 && requester.overtaking == .milliseconds(8))
+        #expect(asked == 1 && requester.reorderWindow == .milliseconds(8))
         // A lost one is asked for then, and when nothing overtakes any more, at once again.
         requester.received(sequence + 2, at: milliseconds(time))
         #expect(poll(&requester, at: time + 7) == [])
@@ -79,7 +79,7 @@ import Testing
             requester.received(sequence + 2, at: milliseconds(time))
             _ = poll(&requester, at: time + 10)
         }
-        #expect(requester.overtaking < .milliseconds(1))
+        #expect(requester.reorderWindow < .milliseconds(1))
     }
 
     @Test("NACK1: no packet is asked for more often than every 20 ms, nor more than ten times")

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
@@ -11,7 +11,7 @@ private struct Uplink {
     var audio: Double? = 50
     var withheld: Set<MediaType> = []
     var paused: Set<MediaType> = []
-    var evidence = HopLimit.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
+    var evidence = LinkLimitation.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
     var isVideoCut = false
     var isAway = false
     var isLowered = false
@@ -46,7 +46,7 @@ private struct Uplink {
     mutating func cut() {
         video = nil
         audio = nil
-        evidence = HopLimit.Evidence()
+        evidence = LinkLimitation.Evidence()
     }
 
     mutating func narrow() { evidence.estimate = .kilobits(900) }

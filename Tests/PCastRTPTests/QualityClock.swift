@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Virtual time for the data quality's machines: looks half a second apart, and the rows that were told with the moment of

@@ -1,4 +1,4 @@
-import PCastNetwork
+import PCastNetworkEmulation
 import PCastRTP
 import Testing
 

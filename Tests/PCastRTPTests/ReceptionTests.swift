@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test("a report waits for packets that it goes with, but not for long")
-    func patience() {
+    func timeout() {
         var source = SenderReportSource(ssrc: 3, clockRate: .opus)
         source.sent(sequence: 1, timestamp: 0, capturedAt: wall, payloadSize: 1, at: milliseconds(0))
         #expect(source.due == milliseconds(0))

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
@@ -12,7 +12,7 @@ private struct Downlink {
     var hasAudio = true
     var takesVideo = true
     var selection = ViewerQuality.Selection.full
-    var evidence = HopLimit.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
+    var evidence = LinkLimitation.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
     /// A second.
     var reports: Double? = 2
     var isAway = false
@@ -32,7 +32,7 @@ private struct Downlink {
 
     mutating func cut() {
         reports = nil
-        evidence = HopLimit.Evidence()
+        evidence = LinkLimitation.Evidence()
     }
 
     var rows: [DataQuality] { clock.rows }
@@ -94,7 +94,7 @@ struct ViewerQualityTests {
     func everythingLost() {
         var downlink = Downlink()
         downlink.run(10)
-        downlink.evidence = HopLimit.Evidence(loss: 1)
+        downlink.evidence = LinkLimitation.Evidence(loss: 1)
         downlink.run(3)
         #expect(downlink.machine.quality == .row(.noData, .downloadLimited))
         var silent = Downlink()

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastRendering
@@ -33,7 +33,7 @@ struct DelayWindowTests {
 
     @Test("what recurs is remembered, what came once is not, nor what is longer than anybody would wait")
     func stalls() {
-        var memory = StallMemory(longest: .milliseconds(450))
+        var memory = StallHistory(longest: .milliseconds(450))
         func stall(_ height: Int64, at second: Int64) -> TimeSpan {
             let now = Instant(nanoseconds: second * 1_000_000_000)
             memory.frame(height: .milliseconds(height), isLate: true, at: now)

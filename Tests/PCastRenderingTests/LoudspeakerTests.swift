@@ -1,8 +1,8 @@
 import CALSA
 import Foundation
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -44,7 +44,7 @@ private struct Device {
     var now: Instant { instant(position) }
 
     /// The next ten milliseconds, each sample of the left channel with when it is heard.
-    mutating func read(_ sound: inout DueSound) -> [(sample: Double, heard: Instant)] {
+    mutating func read(_ sound: inout AudioSchedule) -> [(sample: Double, heard: Instant)] {
         let count = Int(rate / 100)
         var samples = [Float](repeating: 9, count: count * 2)
         let (first, last) = (instant(position), instant(position + count))
@@ -55,12 +55,12 @@ private struct Device {
 }
 
 @Suite("Sound at the instants when it is due")
-struct DueSoundTests {
+struct AudioScheduleTests {
     @Test(
         "a device that is too fast or too slow plays each sample at its instant, and the tone is what it was",
         arguments: [-200.0, 0, 200], [44_100.0, 48_000])
     func drift(_ drift: Double, _ rate: Double) {
-        var sound = DueSound()
+        var sound = AudioSchedule()
         var device = Device(rate: rate, drift: drift)
         var next: Int64 = 0
         var worst = 0.0
@@ -84,7 +84,7 @@ struct DueSoundTests {
 
     @Test("what comes too late is left out, and what follows is at its instant")
     func late() {
-        var sound = DueSound()
+        var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
         for index in 0..<25 as Range<Int64> { sound.add(Tone.frame(index), due: Tone.due(index)) }
         while device.now < Tone.due(25) { _ = device.read(&sound) }
@@ -107,7 +107,7 @@ struct DueSoundTests {
 
     @Test("what comes early is waited for")
     func early() {
-        var sound = DueSound()
+        var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
         for index in 0..<10 as Range<Int64> { sound.add(Tone.frame(index), due: Tone.due(index) + .milliseconds(333)) }
         var onset: Instant?
@@ -121,7 +121,7 @@ struct DueSoundTests {
 
     @Test("a delay that slides is followed without a break, a little of it at a time", arguments: [-40, 50] as [Int64])
     func slide(_ thousandths: Int64) {
-        var sound = DueSound()
+        var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
         var next: Int64 = 0
         var due = Tone.origin
@@ -148,7 +148,7 @@ struct DueSoundTests {
 
     @Test("no more than two seconds wait, and one channel is played on both")
     func bounds() {
-        var sound = DueSound()
+        var sound = AudioSchedule()
         for index in 0..<500 as Range<Int64> { sound.add(Tone.frame(index, channels: 1), due: Tone.due(index)) }
         #expect(sound.samplesSkipped == 400 * 960)
         var device = Device(rate: 48_000, drift: 0, start: Tone.due(400))
@@ -159,7 +159,7 @@ struct DueSoundTests {
 
     @Test("nothing to play is silence")
     func nothing() {
-        var sound = DueSound()
+        var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
         #expect(device.read(&sound).allSatisfy { $0.sample == 0 })
         sound.add(
@@ -175,7 +175,7 @@ struct PlayedTapTests {
         "it stands on the machine's clock, whatever the device's own",
         arguments: [-200.0, 0, 200], [44_100, 48_000, 96_000])
     func drift(_ drift: Double, _ rate: Int) {
-        let played = PlayedSound()
+        let played = PlayedAudio()
         var tap = PlayedTap(rate: rate, loudspeaker: Loudspeaker(of: played))
         var clock = SampleClock(rate: rate)
         let pace = Double(rate) * (1 + drift * 1e-6)
@@ -206,7 +206,7 @@ struct PlayedTapTests {
 
     @Test("a device that is started again is told from then on")
     func restart() {
-        let played = PlayedSound()
+        let played = PlayedAudio()
         var tap = PlayedTap(rate: 48_000, loudspeaker: Loudspeaker(of: played))
         var clock = SampleClock(rate: 48_000)
         for begin in [Tone.origin, Tone.origin + .seconds(1)] {
@@ -265,7 +265,7 @@ struct PlaybackTimekeeperTests {
 
 /// alsa-lib's own code on PCMs that need no hardware: they take whatever is written, so the presenter must pace itself.
 @Suite("The loudspeaker on alsa-lib's own devices", .serialized)
-struct SoundPresenterTests {
+struct AudioPresenterTests {
     /// A file that a PCM writes what it plays into, without a header.
     private final class PlayedFile {
         let path = NSTemporaryDirectory() + UUID().uuidString + ".raw"
@@ -298,7 +298,7 @@ struct SoundPresenterTests {
     @Test("sound is written at its instants, and told to those who take it out of a microphone's")
     func plays() async throws {
         let file = PlayedFile()
-        let presenter = try SoundPresenter(name: file.pcm)
+        let presenter = try AudioPresenter(name: file.pcm)
         #expect(await until { presenter.statistics.latency > .zero })
         let start = MonotonicClock.now() + presenter.lead + .milliseconds(20)
         for index in 0..<50 as Range<Int64> {
@@ -306,7 +306,7 @@ struct SoundPresenterTests {
         }
         #expect(await until { presenter.statistics.samplesPlayed >= 47_000 })
         #expect(await until { presenter.statistics.breaks == 1 })
-        let told = PlayedSound.shared.read(from: start + .milliseconds(300), count: 24_000)
+        let told = PlayedAudio.shared.read(from: start + .milliseconds(300), count: 24_000)
         presenter.stop()
         #expect(presenter.statistics.xruns == 0 && presenter.statistics.failure == nil)
         #expect(presenter.statistics.samplesSkipped < 480, "\(presenter.statistics)")
@@ -336,7 +336,7 @@ struct SoundPresenterTests {
     @Test("the volume is the height of what is written")
     func volume() async throws {
         let file = PlayedFile()
-        let presenter = try SoundPresenter(name: file.pcm)
+        let presenter = try AudioPresenter(name: file.pcm)
         presenter.volume = 0.25
         #expect(presenter.volume == 0.25)
         #expect(await until { presenter.statistics.latency > .zero })
@@ -378,15 +378,15 @@ struct SoundPresenterTests {
 
     @Test("one that is not there is said, and leaves nothing behind")
     func absent() {
-        #expect(throws: IOError.self) { _ = try SoundPresenter(name: "hw:31,0") }
+        #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:31,0") }
         #expect(throws: IOError.self) { _ = try StreamRenderer(options: RendererOptions(loudspeaker: "hw:31,0")) }
-        let message = #expect(throws: IOError.self) { _ = try SoundPresenter(name: "nowhere") }
+        let message = #expect(throws: IOError.self) { _ = try AudioPresenter(name: "nowhere") }
         #expect(message?.description == "opening the loudspeaker “nowhere” failed: No such file or directory.")
     }
 
     @Test("it stops at once, also while it plays")
     func stops() async throws {
-        let presenter = try SoundPresenter(name: "null")
+        let presenter = try AudioPresenter(name: "null")
         presenter.present(Tone.frame(0), at: MonotonicClock.now() + .seconds(600))
         #expect(await until { presenter.statistics.latency > .zero })
         presenter.stop()

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// When pictures and sound come out of the decoder after a bad network: 30 pictures a second of eight packets, sound of
 /// 20 ms that is repeated in the next two packets, what is lost asked for again each round trip. In milliseconds.

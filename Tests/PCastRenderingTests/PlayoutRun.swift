@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 @testable import PCastRendering
 
@@ -25,7 +25,7 @@ struct PlayoutRun {
         synchronizer: MediaSynchronizer = MediaSynchronizer(mode: .lipSync)
     ) {
         var synchronizer = synchronizer
-        var line = SoundLine()
+        var line = AudioLine()
         var last = 0.0
         for (index, arrival) in arrivals.enumerated() {
             let now = Self.instantOrigin + TimeSpan(seconds: arrival.ready / 1_000)

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastRendering
@@ -65,7 +65,7 @@ struct RenderMeasurementTests {
         for frame in 0..<90 as Range<Int64> {
             let captured = TimeSpan.milliseconds(frame * 33)
             let latency = TimeSpan.milliseconds(frame < 45 ? 80 : 20)
-            let stamp = TestPictureStamp(counter: UInt16(frame), captureTime: wall + captured)
+            let stamp = TestPatternStamp(counter: UInt16(frame), captureTime: wall + captured)
             meter.shown(stamp: stamp, at: start + captured + latency, wallTime: wall + captured + latency)
         }
         let last = meter.statistics(lastSecondBefore: start + .milliseconds(2_970))
@@ -81,7 +81,7 @@ struct RenderMeasurementTests {
         var meter = RenderMeter(soundDecoderDelay: .zero)
         meter.shown(stamp: nil, at: start, wallTime: wall)
         #expect(meter.statistics(lastSecondBefore: nil).framesBroken == nil)
-        meter.shown(stamp: TestPictureStamp(counter: 1, captureTime: wall), at: start, wallTime: wall)
+        meter.shown(stamp: TestPatternStamp(counter: 1, captureTime: wall), at: start, wallTime: wall)
         #expect(meter.statistics(lastSecondBefore: nil).framesBroken == 0)
         meter.shown(stamp: nil, at: start, wallTime: wall)
         #expect(meter.statistics(lastSecondBefore: nil).framesBroken == 1)
@@ -90,7 +90,7 @@ struct RenderMeasurementTests {
     @Test("a strip that names another day is none")
     func implausible() {
         var meter = RenderMeter(soundDecoderDelay: .zero)
-        let stamp = TestPictureStamp(counter: 1, captureTime: wall - .seconds(3_600))
+        let stamp = TestPatternStamp(counter: 1, captureTime: wall - .seconds(3_600))
         meter.shown(stamp: stamp, at: start, wallTime: wall)
         #expect(meter.statistics(lastSecondBefore: nil).latencyP50 == nil)
     }
@@ -100,7 +100,7 @@ struct RenderMeasurementTests {
         var meter = RenderMeter(soundDecoderDelay: .microseconds(6_500))
         for beat in 0..<200 as Range<Int64> {
             let captured = TimeSpan.milliseconds(beat * 20)
-            let stamp = TestPictureStamp(counter: UInt16(beat), captureTime: wall + captured)
+            let stamp = TestPatternStamp(counter: UInt16(beat), captureTime: wall + captured)
             let shown = captured + .milliseconds(30)
             meter.shown(stamp: stamp, at: start + shown, wallTime: wall + shown)
             let samples = (0..<960).map { sample -> Int16 in

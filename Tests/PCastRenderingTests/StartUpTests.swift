@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastRendering
@@ -138,7 +138,7 @@ struct StartUpTests {
         let wall = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
         // Five old frames within 100 ms, and then a lag of 20 ms.
         func show(captured: Int64, after milliseconds: Int64) {
-            let stamp = TestPictureStamp(counter: 1, captureTime: wall + .milliseconds(captured))
+            let stamp = TestPatternStamp(counter: 1, captureTime: wall + .milliseconds(captured))
             meter.shown(
                 timestamp: MediaTime(ticks: captured * 90, rate: .video), stamp: stamp,
                 at: start + .milliseconds(milliseconds), wallTime: wall + .milliseconds(milliseconds))

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PCastMedia
+import PCastCore
 import PCastSignaling
 
 /// Messages that the tests say, and how they look on the wire.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PCastMedia
+import PCastCore
 import PCastSignaling
 import Testing
 

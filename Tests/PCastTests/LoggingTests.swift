@@ -1,5 +1,5 @@
 import Logging
-import PCastMedia
+import PCastCore
 import Synchronization
 import Testing
 

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func theEndOfAStreamIsAnObservableValue() async {
-        let life = StreamLife(.viewer)
+        let life = StreamLifecycle(.viewer)
         var told = life.observableEndedInfo.values.makeAsyncIterator()
         #expect(await told.next() == .some(nil))
         life.streamEnded(reason: "capacity")
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func theBackgroundIsAReasonOfItsOwn() async {
-        let life = StreamLife(.publisher)
+        let life = StreamLifecycle(.publisher)
         life.applicationWentToBackground()
         #expect(await life.ended.reason == .appBackground)
         #expect(await life.ended.ender == .stop)

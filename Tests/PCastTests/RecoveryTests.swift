@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Synchronization
 import Testing
@@ -58,7 +58,7 @@ import Testing
     /// A stream without media, that ends when it is told to.
     private final class PlainStream: RecoverableStream {
         let number: Int
-        private let life = StreamLife(.viewer)
+        private let life = StreamLifecycle(.viewer)
 
         init(_ number: Int) { self.number = number }
 

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCast
@@ -94,9 +94,9 @@ import Testing
 
     @Test func theStatisticsTellWhetherAnybodyWatches() throws {
         var statistics = PublisherStatistics()
-        #expect(statistics.isWatched)
-        statistics.isWatched = false
+        #expect(statistics.hasSubscribers)
+        statistics.hasSubscribers = false
         let text = String(decoding: try JSONEncoder().encode(statistics), as: UTF8.self)
-        #expect(text.contains("\"isWatched\":false"))
+        #expect(text.contains("\"hasSubscribers\":false"))
     }
 }

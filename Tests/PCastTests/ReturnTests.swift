@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import PCastWebRTC
 import Synchronization
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test("A stream that is lost before it was set up whole is set up again all the same, once") func early() {
-        let life = StreamLife(.viewer)
+        let life = StreamLifecycle(.viewer)
         let begun = Mutex(0)
         life.streamInterrupted()
         life.setReturn { begun.withLock { $0 += 1 } }
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test("While a stream is set up again, what becomes of its old connection ends nothing") func oldConnection() {
-        let life = StreamLife(.viewer)
+        let life = StreamLifecycle(.viewer)
         life.setReturn {}
         life.streamInterrupted()
         life.follow(.failed("gone"))
@@ -64,7 +64,7 @@ import Testing
 
     @Test("The goodbye of a connection ends its stream, but not where the platform said before that it is lost")
     func lateGoodbye() async {
-        let (back, over) = (StreamLife(.viewer), StreamLife(.viewer))
+        let (back, over) = (StreamLifecycle(.viewer), StreamLifecycle(.viewer))
         for life in [back, over] {
             life.setReturn {}
             life.follow(.connected)
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test("A stream that has ended is not set up again") func ended() {
-        let life = StreamLife(.publisher)
+        let life = StreamLifecycle(.publisher)
         life.setReturn { Issue.record("it has ended") }
         life.streamEnded(reason: "censored")
         life.streamInterrupted()

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import Testing
 
 @testable import PCast
@@ -80,10 +80,10 @@ import Testing
     }
 
     @Test func aValueIsSettledOnce() async {
-        let once = Once<Int>()
+        let once = Promise<Int>()
         async let waiting = once.settled
-        once.settle(1)
-        once.settle(2)
+        once.resolve(1)
+        once.resolve(2)
         #expect(await waiting == 1)
         #expect(once.value == 1)
     }

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastTimeline
 import Testing
 
@@ -56,7 +56,7 @@ struct TimelineGateTests {
 
     @Test("the worked example: late, corrected and withdrawn, there and back")
     func workedExample() throws {
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(try release.take(example().revisions) == [])
         func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
         #expect(told(at: 900) == [])
@@ -71,7 +71,7 @@ struct TimelineGateTests {
         #expect(told(at: 6_000) == ["added goal corrected"])
         #expect(release.due == nil)
         // A viewer that never was between 2000 and 3000 never receives the penalty.
-        var spoiler = TimelineRelease(spoiler: true)
+        var spoiler = TimelineCursor(spoiler: true)
         #expect(try spoiler.take(example().revisions).map(\.line) == ["added goal corrected"])
         #expect(spoiler.move(to: moment(900)) == [])
     }
@@ -81,7 +81,7 @@ struct TimelineGateTests {
         arguments: [0, 1_000, 30_000])
     func late(delay: Int64) throws {
         var script = ScriptedLog()
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(release.move(to: moment(12_999 - delay)) == [])
         try script.put("goal", at: 1_000, recorded: 13_000)
         let told = try release.take(script.log.revisions)
@@ -98,7 +98,7 @@ struct TimelineGateTests {
         try script.put("goal", at: 1_000, recorded: 15_000, "corrected")
         try script.put("none", at: 2_000, recorded: 13_500)
         try script.delete("none", recorded: 14_000)
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(try release.take(script.log.revisions) == [])
         func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
         #expect(told(at: 1_000) == ["added goal told"])
@@ -118,7 +118,7 @@ struct TimelineGateTests {
         try script.put("goal", at: 1_000, recorded: 1_000, "told")
         try script.delete("goal", recorded: 4_000)
         try script.put("goal", at: 1_000, recorded: 9_000, "after all")
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(try release.take(script.log.revisions) == [])
         func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
         #expect(told(at: 1_000) == ["added goal told"])
@@ -129,7 +129,7 @@ struct TimelineGateTests {
 
     @Test("without a timecode nothing is known, and what was is taken back")
     func nowhere() throws {
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(release.move(to: nil) == [])
         #expect(try release.take(example().revisions) == [])
         #expect(release.move(to: moment(2_500)).map(\.line) == ["added goal told", "added penalty"])
@@ -142,7 +142,7 @@ struct TimelineGateTests {
         var script = ScriptedLog()
         try script.describe("Arena", recorded: 10_000)
         try script.describe("Stadium", recorded: 20_000)
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(try release.take(script.log.revisions) == [])
         #expect(release.move(to: moment(500)).map(\.line) == ["unknown game Arena"])
         #expect(release.move(to: moment(20_000)).map(\.line) == ["unknown game Stadium"])
@@ -154,7 +154,7 @@ struct TimelineGateTests {
         var script = ScriptedLog()
         try script.put("end", at: 20_000, recorded: 1_000, "planned")
         try script.put("end", at: 9_000, recorded: 8_000, "sooner")
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         #expect(try release.take(script.log.revisions) == [])
         #expect(release.move(to: moment(8_999)) == [])
         #expect(release.move(to: moment(9_000)).map(\.line) == ["added end sooner"])
@@ -163,7 +163,7 @@ struct TimelineGateTests {
 
     @Test("another writing of the log takes back what was told by the one before")
     func startOver() throws {
-        var release = TimelineRelease(spoiler: true)
+        var release = TimelineCursor(spoiler: true)
         _ = try release.take(example().revisions)
         #expect(release.startOver().map(\.line) == ["deleted goal corrected (seek)"])
         #expect(release.log.newest == .none && release.shown == TimelineShown())
@@ -174,7 +174,7 @@ struct TimelineGateTests {
     func anyWay(seed: Int) throws {
         var chance = SeededGenerator(seed: UInt64(seed) &* 0x9E37_79B9)
         let script = try randomLog(&chance)
-        var release = TimelineRelease()
+        var release = TimelineCursor()
         var known: [TimelineEventID: GameEvent] = [:]
         var fed = 0
         for _ in 0..<300 {

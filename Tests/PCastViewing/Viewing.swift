@@ -28,7 +28,7 @@ enum Viewing {
         renderer.setRenderSurfaceReadyCallback { renderer, renderSurface in
             // Attach layer to UI and set fill options and/or resize as needed
             // NOTE: This may be called more than once (e.g. after interruptions)
-            say("surface \(renderSurface is PictureWindow ? "window" : "memory")")
+            say("surface \(renderSurface is VideoWindow ? "window" : "memory")")
             lock.withLock { surface = renderSurface }
         }
         let status: PhenixRendererStartStatus = renderer.start()
@@ -41,7 +41,7 @@ enum Viewing {
     ) async throws -> PhenixMediaStream {
         pcast.initialize()
         let status = await withCheckedContinuation { continuation in
-            let first = Once(continuation)
+            let first = Promise(continuation)
             pcast.start(authenticationToken, { _, status, _ in first.resume(status) }, { _ in }, { _ in })
         }
         guard status == .ok else { throw Failure(status: status) }
@@ -64,11 +64,11 @@ enum Viewing {
         case "stamp": return "stamp \(stamp(current).map { "\($0.counter)" } ?? "none")"
         case "audio": return "audio \(renderer.isAudioPlayed)"
         case "close":
-            (current as? PictureWindow)?.close()
+            (current as? VideoWindow)?.close()
             return "closed"
         case "open":
             do throws(WindowError) {
-                try await (current as? PictureWindow)?.open()
+                try await (current as? VideoWindow)?.open()
                 return "opened"
             } catch {
                 return "refused \(error)"
@@ -78,11 +78,11 @@ enum Viewing {
     }
 
     /// What a surface in memory shows.
-    private static func stamp(_ surface: (any RenderSurface)?) -> TestPictureStamp? {
+    private static func stamp(_ surface: (any RenderSurface)?) -> TestPatternStamp? {
         guard let memory = surface as? MemorySurface, let frame = memory.frame, let pixels = memory.image(),
-            let painted = try? pixels.frame(like: frame, by: RawPictureConverter())
+            let painted = try? pixels.frame(like: frame, by: RawFrameConverter())
         else { return nil }
-        return TestPictureStrip.read(painted)
+        return TestPatternStrip.read(painted)
     }
 
     static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -92,7 +92,7 @@ enum Viewing {
     }
 
     /// Authentication may be reported again; the first counts.
-    private final class Once: @unchecked Sendable {
+    private final class Promise: @unchecked Sendable {
         private var continuation: CheckedContinuation<PhenixRequestStatus, Never>?
         private let lock = NSLock()
 

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 import Testing
 
@@ -10,7 +10,7 @@ struct ConnectionKeyFrameRequestTests {
 
     @Test("KEY1: however many want one, one request is sent")
     func key1() {
-        var request = KeyFrameRequest()
+        var request = KeyFrameRequester()
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         for _ in 0..<10 { request.want() }
         let isSent1 = request.poll(roundTrip: roundTrip, at: start)
@@ -23,7 +23,7 @@ struct ConnectionKeyFrameRequestTests {
 
     @Test("KEY4: it is repeated after a round trip and 150 ms, until the key frame comes")
     func key4() {
-        var request = KeyFrameRequest()
+        var request = KeyFrameRequester()
         request.want()
         let isSent3 = request.poll(roundTrip: roundTrip, at: start)
         #expect(isSent3)
@@ -32,15 +32,15 @@ struct ConnectionKeyFrameRequestTests {
         #expect(!isSent4)
         let isSent5 = request.poll(roundTrip: roundTrip, at: at(190))
         #expect(isSent5)
-        request.granted(at: at(200))
+        request.received(at: at(200))
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         #expect(!request.isWanted && request.sentCount == 2)
     }
 
     @Test("KEY1: the next request waits 400 ms after a key frame")
     func spacing() {
-        var request = KeyFrameRequest()
-        request.granted(at: start)
+        var request = KeyFrameRequester()
+        request.received(at: start)
         request.want()
         #expect(request.deadline(roundTrip: roundTrip) == at(400))
         let isSent6 = request.poll(roundTrip: roundTrip, at: at(399))
@@ -51,11 +51,11 @@ struct ConnectionKeyFrameRequestTests {
 
     @Test("KEY4: after twenty requests the source is left alone, until somebody wants one anew")
     func givesUp() {
-        var request = KeyFrameRequest()
+        var request = KeyFrameRequester()
         request.want()
         var sent = 0
         for second in 0..<100 where request.poll(roundTrip: roundTrip, at: at(Int64(second) * 1000)) { sent += 1 }
-        #expect(sent == KeyFrameRequest.maximumAttempts)
+        #expect(sent == KeyFrameRequester.maximumAttempts)
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         request.want()
         let isSent8 = request.poll(roundTrip: roundTrip, at: at(200_000))

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import PCastWebRTC
 import Testing
@@ -48,7 +48,7 @@ struct ConnectionPauseRequestTests {
     }
 
     @Test("Nothing is asked while it is wanted; two seconds after, a pause is")
-    func patience() {
+    func timeout() {
         var request = PauseRequest()
         var newest: UInt16? = 0
         #expect(asked(&request, from: 0, to: 5000, newest: &newest).isEmpty)

@@ -1,8 +1,8 @@
 import COpenSSL
 import CSRTP
 import Glibc
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastWebRTC

@@ -1,5 +1,5 @@
 import COpenSSL
-import PCastMedia
+import PCastCore
 
 @testable import PCastWebRTC
 

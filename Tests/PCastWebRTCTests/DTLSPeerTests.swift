@@ -1,5 +1,5 @@
 import COpenSSL
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastWebRTC

@@ -1,6 +1,6 @@
 import COpenSSL
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastWebRTC
 import Testing
 

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -109,6 +109,6 @@ struct LayerReceptionTests {
         }
         receiver.setWanted(.video, layer: 2, false, at: Self.start)
         #expect(receiver.layers.map { $0.pauseDeadline != nil } == [false, false, true])
-        #expect(receiver.layers[2].pauseDeadline == Self.start + PauseRequest.patience)
+        #expect(receiver.layers[2].pauseDeadline == Self.start + PauseRequest.timeout)
     }
 }

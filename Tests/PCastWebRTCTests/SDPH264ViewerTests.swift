@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 import Testing
 
@@ -57,7 +57,7 @@ struct SDPH264ViewerTests {
     @Test("Our own offer lists the narrower profiles too, of which the answer takes one")
     func offered() throws {
         func offer(_ profile: H264Profile) -> Offer {
-            let format = CarriedFormat.h264(H264Format(profile: profile, level: .level40))
+            let format = SourceFormat.h264(H264Format(profile: profile, level: .level40))
             return Offer(
                 sections: [OfferSection(type: .video, direction: .sendOnly, format: format, source: .video)],
                 originSessionID: 1, transport: .test, capabilities: MediaCapabilities())

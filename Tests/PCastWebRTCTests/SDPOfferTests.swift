@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import PCastWebRTC
 import Testing
@@ -34,7 +34,7 @@ struct SDPOfferTests {
             ], originSessionID: 5, transport: .client, capabilities: MediaCapabilities())
     }
 
-    private func answer(_ offer: Offer, intent: (MediaType) -> MediaIntent?) throws -> Answer {
+    private func answer(_ offer: Offer, intent: (MediaType) -> AnswerOptions?) throws -> Answer {
         try Answer(
             to: SessionDescription(parsing: offer.description.text), originSessionID: 6, transport: .test,
             capabilities: MediaCapabilities(startBitrate: .kilobits(900))

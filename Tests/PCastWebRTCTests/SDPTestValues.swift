@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 extension TransportDescription {
@@ -40,7 +40,7 @@ extension Answer {
 
     /// As a server answers a viewer.
     static func toViewer(
-        _ text: String, of video: CarriedFormat, capabilities: MediaCapabilities = MediaCapabilities()
+        _ text: String, of video: SourceFormat, capabilities: MediaCapabilities = MediaCapabilities()
     ) throws -> Answer {
         try Answer(
             to: SessionDescription(parsing: text), originSessionID: 77, transport: .test, capabilities: capabilities

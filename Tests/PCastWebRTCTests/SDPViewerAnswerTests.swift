@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import PCastWebRTC
 import Testing
@@ -119,7 +119,7 @@ struct SDPViewerAnswerTests {
         let answer = try Answer(
             to: SessionDescription(parsing: SDPSamples.chromiumViewerOffer), originSessionID: 1, transport: .test,
             capabilities: MediaCapabilities()
-        ) { _, _ in MediaIntent(direction: .sendOnly) }
+        ) { _, _ in AnswerOptions(direction: .sendOnly) }
         #expect(answer.session.media.allSatisfy { $0.direction == .inactive && $0.localSSRC == nil })
     }
 

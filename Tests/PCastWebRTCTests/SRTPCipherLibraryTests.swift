@@ -1,4 +1,4 @@
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastWebRTC

@@ -1,5 +1,5 @@
 import CSRTP
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastWebRTC

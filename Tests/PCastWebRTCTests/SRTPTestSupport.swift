@@ -1,4 +1,4 @@
-import PCastNetwork
+import PCastNetworkEmulation
 
 @testable import PCastWebRTC
 

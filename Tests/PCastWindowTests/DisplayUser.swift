@@ -1,8 +1,8 @@
 import CXCB
 import Foundation
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 
 @testable import PCastDevices
 

@@ -1,7 +1,7 @@
 import Foundation
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import PCastWindow
 import Synchronization
@@ -27,7 +27,7 @@ enum Windowing {
 
 /// What the commands do.
 struct WindowStage {
-    private var window: PictureWindow?
+    private var window: VideoWindow?
     private var following: Task<Void, Never>?
 
     mutating func perform(_ command: String, _ words: [String]) async -> String {
@@ -49,11 +49,11 @@ struct WindowStage {
 
     /// `window [WIDTH HEIGHT] [DRAWING]`
     private mutating func make(_ words: [String]) -> String {
-        var options = WindowOptions(arrangement: PictureArrangement(aspectRatioMode: .letterbox))
+        var options = WindowOptions(arrangement: FrameArrangement(aspectRatioMode: .letterbox))
         let numbers = words.compactMap { Int($0) }
         if numbers.count == 2 { options.dimensions = Dimensions(width: numbers[0], height: numbers[1]) }
         for word in words { if let drawing = WindowOptions.Drawing(rawValue: word) { options.drawing = drawing } }
-        let window = PictureWindow(options)
+        let window = VideoWindow(options)
         let events = window.events
         following?.cancel()
         following = Task { for await event in events { Windowing.tell("event \(event)") } }
@@ -70,7 +70,7 @@ struct WindowStage {
         }
     }
 
-    private func with(_ body: (PictureWindow) -> Void) -> String {
+    private func with(_ body: (VideoWindow) -> Void) -> String {
         guard let window else { return "none" }
         body(window)
         return "done"
@@ -101,11 +101,11 @@ struct WindowStage {
     /// `arrange MODE MIRRORING DEGREES`
     private func arrange(_ words: [String]) -> String {
         guard words.count == 3, let mode = AspectRatioMode(rawValue: words[0]), let mirroring = UInt8(words[1]),
-            let turn = Int(words[2]).flatMap({ PictureTurn(degrees: $0) })
+            let turn = Int(words[2]).flatMap({ FrameRotation(degrees: $0) })
         else { return "no arrangement" }
         return with {
-            $0.arrangement = PictureArrangement(
-                aspectRatioMode: mode, mirroring: PictureMirroring(rawValue: mirroring), rotation: turn)
+            $0.arrangement = FrameArrangement(
+                aspectRatioMode: mode, mirroring: FrameMirroring(rawValue: mirroring), rotation: turn)
         }
     }
 
@@ -126,13 +126,13 @@ struct WindowStage {
             }
         }
         let picture = bytes.withUnsafeBytes {
-            try? RawPictureConverter().convert(
+            try? RawFrameConverter().convert(
                 $0, format: .bgra, dimensions: Dimensions(width: width, height: height), isFullRange: true,
                 captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
         }
         guard let picture else { return nil }
-        TestPictureStrip.draw(
-            TestPictureStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: MonotonicClock.wallTime()),
+        TestPatternStrip.draw(
+            TestPatternStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: MonotonicClock.wallTime()),
             into: picture)
         return picture
     }

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Which addresses of this machine a call uses.
 enum LocalAddresses {

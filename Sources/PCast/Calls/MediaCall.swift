@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRTP
 import PCastWebRTC
 import Synchronization
@@ -39,7 +39,7 @@ final class MediaCall: Sendable {
     let splice: SharedSplice
     private let happened: AsyncStream<PeerConnection.Event>.Continuation
     let restarting = ICERestarting()
-    let detour = RelayDetour()
+    let detour = TURNFallback()
     private let agreed = Mutex<Set<MediaType>>([])
     private let agreedLayers = Atomic(1)
     /// As they were when the call was closed.

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 
 /// The certificate of this process's calls: made once, as making it takes longer than a join should.

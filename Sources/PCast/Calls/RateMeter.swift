@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Bits a second of a count of bytes that grows, between the moments at which it was read.
 struct RateMeter: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastSignaling
 
 /// Sets up a stream whose media the platform brings from an address, or takes to one.
@@ -11,7 +11,7 @@ struct RemoteSetup: Sendable {
     var connectOptions = ConnectOptions()
 
     /// Asks the platform. From the answer on, `life` hears what it says of the stream, and it is told when that ends.
-    func run(_ life: StreamLife, _ session: SignalingSession) async throws(PCastError) -> StreamID {
+    func run(_ life: StreamLifecycle, _ session: SignalingSession) async throws(PCastError) -> StreamID {
         do throws(PCastError) {
             let response = try await session.perform(.setupStream(message(session)), listener: life).get()
             let stream = try Self.read(response)
@@ -21,9 +21,9 @@ struct RemoteSetup: Sendable {
                 guard isDetached, info.reason == .pcastStop else {
                     return StreamSetup.sayGoodbye(to: stream, info, session)
                 }
-                let said = Once<Bool>()
+                let said = Promise<Bool>()
                 session.forget(stream)
-                said.settle(true)
+                said.resolve(true)
                 return said
             }
             return stream

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// How a stream ended (Phenix: `PhenixMediaStreamEndedInfo`, `PhenixPublisherEndedInfo`).
 public struct StreamEndedInfo: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastSignaling
 import Synchronization
 
@@ -9,7 +9,7 @@ final class StreamReturn: Sendable {
     private let stream: StreamID
     private let setup: StreamSetup
     private let call: MediaCall
-    private let life: StreamLife
+    private let life: StreamLifecycle
     private let session: SignalingSession
     private let attempt = Mutex<Task<Void, Never>?>(nil)
 
@@ -18,7 +18,8 @@ final class StreamReturn: Sendable {
     private static let pause = Duration.milliseconds(250)
 
     init(
-        of stream: StreamID, by setup: StreamSetup, _ call: MediaCall, _ life: StreamLife, _ session: SignalingSession
+        of stream: StreamID, by setup: StreamSetup, _ call: MediaCall, _ life: StreamLifecycle,
+        _ session: SignalingSession
     ) {
         self.stream = stream
         self.setup = setup

@@ -1,5 +1,5 @@
 import Logging
-import PCastMedia
+import PCastCore
 import PCastSignaling
 
 /// Sets up a stream with one request: the client's offer in it, the platform's answer in its response.
@@ -15,13 +15,13 @@ struct StreamSetup: Sendable {
     /// The stream to view, where the token leaves that open.
     var originStreamID: StreamID?
     /// A publisher's: the stream that it published before is gone on with.
-    var takesOver = false
+    var resumes = false
 
     /// Asks the platform, and lets `call` connect by its answer. From the answer on, `life` hears what the platform
     /// says of the stream, and the platform is told when it ends.
     ///
     /// - Throws: the platform's refusal, or `failed` when its answer cannot be used; the call is closed then.
-    func run(_ call: MediaCall, life: StreamLife, session: SignalingSession) async throws(PCastError) -> StreamID {
+    func run(_ call: MediaCall, life: StreamLifecycle, session: SignalingSession) async throws(PCastError) -> StreamID {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
             let response = try await session.perform(request, listener: life).get()
@@ -43,7 +43,7 @@ struct StreamSetup: Sendable {
         }
     }
 
-    private func note(_ stream: StreamID, _ life: StreamLife, _ session: SignalingSession) {
+    private func note(_ stream: StreamID, _ life: StreamLifecycle, _ session: SignalingSession) {
         let (logger, stream) = (session.logger, "\(stream)")
         logger.info("stream set up", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
         life.whenEnded { info in
@@ -85,8 +85,8 @@ struct StreamSetup: Sendable {
         stream.options = ["data-quality-notifications"]
         if let former {
             stream.options.append("resume-stream=\(former)")
-        } else if takesOver {
-            stream.options.append("take-over")
+        } else if resumes {
+            stream.options.append("resume")
         }
         stream.tags = tags
         stream.userAgent = session.identity.userAgent
@@ -153,25 +153,25 @@ struct StreamSetup: Sendable {
     }
 
     /// How long the platform's answer to a goodbye is waited for.
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
 
     /// The platform is told, unless it was the one who ended the stream.
     static func sayGoodbye(
         to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession
-    ) -> Once<Bool> {
-        let said = Once<Bool>()
+    ) -> Promise<Bool> {
+        let said = Promise<Bool>()
         session.forget(stream)
         if info.ender == .platform {
-            said.settle(true)
+            said.resolve(true)
             return said
         }
         var message = PCastDestroyStream()
         message.streamID = stream.description
         message.reason = info.reason == .custom ? info.reasonDescription : info.reason.rawValue
-        session.request(.destroyStream(message)) { _ in said.settle(true) }
+        session.request(.destroyStream(message)) { _ in said.resolve(true) }
         Task {
-            try? await Task.sleep(for: patience)
-            said.settle(false)
+            try? await Task.sleep(for: timeout)
+            said.resolve(false)
         }
         return said
     }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// A TURN server that the platform told of, as far as we can use it: by TLS over TCP.

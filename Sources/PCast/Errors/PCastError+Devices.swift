@@ -1,5 +1,5 @@
+import PCastCore
 import PCastDevices
-import PCastMedia
 
 extension PCastError {
     /// A source could not be opened or started.

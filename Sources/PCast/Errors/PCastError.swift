@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Why an operation of the SDK failed; its text says what to do next.
 ///

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Logging
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 
 /// Keeps what the SDK logs for ``PCast/collectLogMessages(_:)``, without tokens and keys, and hands it on to the

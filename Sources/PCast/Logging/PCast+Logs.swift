@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What the SDK has done, for a report of a problem.
 extension PCast {

@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// Encodes sound on a thread of its own, in packets of 20 ms.

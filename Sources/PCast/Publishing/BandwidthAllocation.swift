@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// How what a path carries is divided: sound first, then the layers of the picture from the lowest up, each as much as
 /// it can use before the next gets anything.

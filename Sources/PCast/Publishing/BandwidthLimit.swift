@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A limit on what a publisher sends or a viewer is sent; it holds as long as this object does (Phenix: the
 /// `PhenixDisposable` that `limitBandwidth` answers).

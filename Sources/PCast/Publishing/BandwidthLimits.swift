@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Synchronization
 
 /// The limits that hold for one publisher or one track at the moment; the lowest counts.

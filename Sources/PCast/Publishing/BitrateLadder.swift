@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// What a picture's height is worth, after Phenix's encoding ladder of 2020.
 enum BitrateLadder {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// How the platform treats an address that it pulls for ``PCast/publishFromUri(streamToken:uri:tags:connectOptions:)``.
 public struct ConnectOptions: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// What a video encoder did: counts since it began, and how long its last pictures took.
 struct EncodingMeter: Sendable {

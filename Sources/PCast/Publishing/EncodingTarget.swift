@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// What an encoder makes of its pictures for the rate that it is given: first the bitrate goes down, then the frame
 /// rate, then the size, and back up in reverse; at the lowest rates nothing is made at all.

@@ -1,11 +1,11 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import PCastWebRTC
 
 /// A stream that was subscribed to, as what another publication is made of: what arrives is handed on as it is coded, with
 /// the times of its capture.
 final class ForwardedMedia: PublishedMedia {
-    let life = StreamLife(.publisher)
+    let life = StreamLifecycle(.publisher)
     let hasSound: Bool
     let videoRate: Double?
 
@@ -31,11 +31,11 @@ final class ForwardedMedia: PublishedMedia {
 
     func deviceName(_ type: MediaType) -> String? { media.streamID.description }
 
-    func add(_ taker: @escaping Taker) -> Int {
+    func add(_ sink: @escaping Sink) -> Int {
         let id = media.feed.add { arrived in
             // Lost sound is a hole in the times of what follows, which whoever plays it conceals.
             guard case .frame(let frame, _) = arrived else { return }
-            taker(frame.codec.mediaType == .video ? .video(.coded(frame)) : .codedAudio(frame))
+            sink(frame.codec.mediaType == .video ? .video(.coded(frame)) : .codedAudio(frame))
         }
         requestKeyFrame()
         return id
@@ -43,7 +43,7 @@ final class ForwardedMedia: PublishedMedia {
 
     func remove(_ id: Int) { media.feed.remove(id) }
 
-    func setWants(_ id: Int, _ wants: Bool) {}
+    func setDemand(_ id: Int, _ wants: Bool) {}
 
     func requestKeyFrame() { media.call.requestKeyFrame() }
 }

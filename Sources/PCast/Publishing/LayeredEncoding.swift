@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastDevices
-import PCastMedia
 import Synchronization
 
 /// The encoders of one picture: one, or one for each layer, each on a thread of its own and each scaling for itself, so

@@ -1,5 +1,5 @@
 public import PCastCodecs
-public import PCastMedia
+public import PCastCore
 
 /// How a stream is encoded and published.
 public struct PublishOptions: Hashable, Sendable {
@@ -17,7 +17,7 @@ public struct PublishOptions: Hashable, Sendable {
     /// Whether the stream goes on, under its id, that was published before by the same session, with the same token, or
     /// with tokens that apply the same tags, and with the same tags, where its publisher is gone: one whose process died
     /// and came back makes no second stream then.
-    public var takesOver = false
+    public var resumes = false
 
     public init(
         videoCodec: Codec = .h264, videoEncoder: VideoEncoderChoice = .automatic, videoBitrate: Bitrate? = nil,

@@ -1,11 +1,11 @@
-import PCastMedia
+import PCastCore
 
 /// Where a publication's frames come from.
 protocol PublishedMedia: AnyObject, Sendable {
-    typealias Taker = @Sendable (SourceFrame) -> Void
+    typealias Sink = @Sendable (SourceFrame) -> Void
 
     /// Ends with the source.
-    var life: StreamLife { get }
+    var life: StreamLifecycle { get }
     /// Pictures a second, as far as the source knows; nil without video.
     var videoRate: Double? { get }
     /// The size of the pictures at this moment, as far as the source knows.
@@ -17,11 +17,11 @@ protocol PublishedMedia: AnyObject, Sendable {
     /// For people, in statistics.
     func deviceName(_ type: MediaType) -> String?
 
-    /// Frames go to `taker`, of each type on one thread at a time, which it must not hold up.
-    func add(_ taker: @escaping Taker) throws(PCastError) -> Int
+    /// Frames go to `sink`, of each type on one thread at a time, which it must not hold up.
+    func add(_ sink: @escaping Sink) throws(PCastError) -> Int
     func remove(_ id: Int)
     /// Says whether a taker has somebody to take for.
-    func setWants(_ id: Int, _ wants: Bool)
+    func setDemand(_ id: Int, _ wants: Bool)
 
     /// Of a source that codes its pictures itself.
     func requestKeyFrame()

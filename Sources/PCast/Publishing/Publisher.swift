@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A stream that this program publishes (Phenix: `PhenixPublisher`). It goes on until it is stopped or ended, or its
 /// source or its ``PCast`` is.
@@ -8,7 +8,7 @@ public final class Publisher: Sendable {
 
     /// Nil for a stream whose media the platform brings from an address itself.
     private let publishing: Publishing?
-    private let life: StreamLife
+    private let life: StreamLifecycle
     private let limits: BandwidthLimits
 
     init(streamID: StreamID, publishing: Publishing) {
@@ -19,7 +19,7 @@ public final class Publisher: Sendable {
     }
 
     /// Of a stream that the platform works on.
-    init(streamID: StreamID, life: StreamLife) {
+    init(streamID: StreamID, life: StreamLifecycle) {
         self.streamID = streamID
         publishing = nil
         self.life = life
@@ -88,9 +88,9 @@ public final class Publisher: Sendable {
 
     /// Whether anybody takes the stream: false while the platform says that nobody has for two seconds. The encoders rest
     /// then. True until it has said so, and with a platform that does not.
-    public var isWatched: Bool { publishing?.isWatched ?? true }
+    public var hasSubscribers: Bool { publishing?.hasSubscribers ?? true }
 
-    /// Each change of ``isWatched`` from now on, until the stream ends. Each access makes a stream of its own.
+    /// Each change of ``hasSubscribers`` from now on, until the stream ends. Each access makes a stream of its own.
     public var watchedChanges: AsyncStream<Bool> {
         publishing?.watched.listen() ?? AsyncStream { $0.finish() }
     }

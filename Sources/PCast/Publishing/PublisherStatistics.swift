@@ -17,12 +17,12 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
     public var encodeTime: Double?
     /// Layers of the picture that somebody takes; see ``PublishOptions/layers``.
     public var layersEncoded = 0
-    /// Whether anybody takes the stream; see ``Publisher/isWatched``.
-    public var isWatched = true
+    /// Whether anybody takes the stream; see ``Publisher/hasSubscribers``.
+    public var hasSubscribers = true
 
     enum CodingKeys: CodingKey {
         case framesCaptured, framesEncoded, framesDropped, bitrate, targetBitrate, packetsSent, packetsRetransmitted
-        case roundTripTime, encodeTime, layersEncoded, isWatched
+        case roundTripTime, encodeTime, layersEncoded, hasSubscribers
     }
 
     /// Every name stands in the output, with null where nothing was measured.
@@ -38,6 +38,6 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
         try container.encode(roundTripTime, forKey: .roundTripTime)
         try container.encode(encodeTime, forKey: .encodeTime)
         try container.encode(layersEncoded, forKey: .layersEncoded)
-        try container.encode(isWatched, forKey: .isWatched)
+        try container.encode(hasSubscribers, forKey: .hasSubscribers)
     }
 }

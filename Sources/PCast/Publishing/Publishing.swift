@@ -1,6 +1,6 @@
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 import PCastRTP
 import PCastWebRTC
 import Synchronization
@@ -20,10 +20,10 @@ final class Publishing: Sendable {
     }
 
     let call: MediaCall
-    let life: StreamLife
+    let life: StreamLifecycle
     let limits: BandwidthLimits
     let statistics = Broadcast<PublisherStatistics>()
-    /// Each change of `isWatched`.
+    /// Each change of `hasSubscribers`.
     let watched = Broadcast<Bool>()
 
     private let media: any PublishedMedia
@@ -42,9 +42,9 @@ final class Publishing: Sendable {
         guard (1...3).contains(layers) else {
             throw PCastError(.badRequest, .usage, "a stream has one to three layers, not \(layers)")
         }
-        let life = StreamLife(.publisher)
+        let life = StreamLifecycle(.publisher)
         let limits = BandwidthLimits()
-        let estimates = Latest<BandwidthEstimate>()
+        let estimates = LatestValue<BandwidthEstimate>()
         let call = try MediaCall(
             .publish(
                 video: media.videoRate == nil ? nil : options.videoCodec, audio: media.hasSound, layers: layers),
@@ -119,7 +119,7 @@ final class Publishing: Sendable {
                 }
             }
             state.withLock { $0.taking = taking }
-            media.setWants(taking, isWatched)
+            media.setDemand(taking, hasSubscribers)
             sample()
         } catch {
             life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
@@ -172,9 +172,9 @@ final class Publishing: Sendable {
     // MARK: Rest
 
     /// Whether anybody takes anything of the stream, as far as the platform tells.
-    var isWatched: Bool { isWatched(resting: state.withLock { $0.resting }) }
+    var hasSubscribers: Bool { hasSubscribers(resting: state.withLock { $0.resting }) }
 
-    private func isWatched(resting: Set<MediaType>) -> Bool {
+    private func hasSubscribers(resting: Set<MediaType>) -> Bool {
         resting.isEmpty || !call.sentTypes.isSubset(of: resting)
     }
 
@@ -201,10 +201,10 @@ final class Publishing: Sendable {
             if isResting { state.resting.insert(type) } else { state.resting.remove(type) }
             return (before, state.resting, state.taking)
         }
-        let isWatched = isWatched(resting: after)
-        guard isWatched != self.isWatched(resting: before) else { return }
-        if let taking { media.setWants(taking, isWatched) }
-        watched.send(isWatched)
+        let hasSubscribers = hasSubscribers(resting: after)
+        guard hasSubscribers != self.hasSubscribers(resting: before) else { return }
+        if let taking { media.setDemand(taking, hasSubscribers) }
+        watched.send(hasSubscribers)
     }
 
     private func stop() {
@@ -260,7 +260,7 @@ final class Publishing: Sendable {
     /// Counts since the beginning, rates of the last second.
     func measure() async -> PublisherStatistics {
         var result = PublisherStatistics()
-        result.isWatched = isWatched
+        result.hasSubscribers = hasSubscribers
         if let video { video.report(into: &result) }
         tellWanted()
         guard let call = await call.statistics() else { return result }

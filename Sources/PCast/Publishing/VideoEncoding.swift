@@ -1,7 +1,7 @@
 import PCastCodecs
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// Encodes pictures on a thread of its own. A picture that comes while two wait pushes the older one out, so that delay
@@ -164,8 +164,8 @@ package final class VideoEncoding: Sendable {
         var current: (dimensions: Dimensions, color: VideoColor, bitrate: Bitrate)?
         var adaptation = EncodingTarget()
         var thinning = FrameThinning()
-        let scaler = PictureScaler()
-        let reducer = PictureReducer()
+        let scaler = FrameScaler()
+        let reducer = FrameReducer()
         do {
             while let sample = queue.pop() {
                 if isResting.load(ordering: .acquiring) {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Streams that are had again when they end (Phenix: PCastExpress).
 extension PCast {

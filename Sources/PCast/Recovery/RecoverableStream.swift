@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A stream that can be had again after it has ended: a ``Publisher`` or a subscribed ``MediaStream``.
 public protocol RecoverableStream: AnyObject, Sendable {

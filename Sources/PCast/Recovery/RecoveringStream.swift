@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A stream that is had again when it ends, as a ``RecoveryPolicy`` says (Phenix: the Express layer's retries). It goes on
@@ -15,8 +15,8 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     public let observableEndedInfo = ObservableValue<StreamEndedInfo?>(nil)
 
     private let policy: RecoveryPolicy
-    private let isStopped = Once<Bool>()
-    private let over = Once<StreamEndedInfo>()
+    private let isStopped = Promise<Bool>()
+    private let over = Promise<StreamEndedInfo>()
     private let task = Mutex<Task<Void, Never>?>(nil)
 
     /// - Parameters:
@@ -34,7 +34,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
         let task = Task {
             let info = await recovery.run(first)
             ended.set(info)
-            over.settle(info)
+            over.resolve(info)
         }
         self.task.withLock { $0 = task }
     }
@@ -43,7 +43,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
 
     /// Ends the stream and all attempts; harmless when called again.
     public func stop() {
-        isStopped.settle(true)
+        isStopped.resolve(true)
         offer.value?.dismiss()
         current.value?.stop()
         task.withLock { $0?.cancel() }

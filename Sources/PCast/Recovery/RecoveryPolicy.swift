@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What is done when a stream has ended, or cannot be had: a value, without clock or chance. As it is made, it does what
 /// Phenix' Express layer does (`reference/phenix.md` has its table; Web SDK, PCastExpress).
@@ -16,17 +16,17 @@ public struct RecoveryPolicy: Hashable, Sendable {
     public var actions: [StreamEndedReason: Action]
 
     /// How long attempts in a row may fail before the end is final.
-    public var patience: TimeSpan
+    public var timeout: TimeSpan
 
     /// A stream that has lasted so long was no failed attempt.
     public var lasting: TimeSpan
 
     public init(
-        actions: [StreamEndedReason: Action] = RecoveryPolicy.express, patience: TimeSpan = .seconds(180),
+        actions: [StreamEndedReason: Action] = RecoveryPolicy.express, timeout: TimeSpan = .seconds(180),
         lasting: TimeSpan = .seconds(10)
     ) {
         self.actions = actions
-        self.patience = patience
+        self.timeout = timeout
         self.lasting = lasting
     }
 

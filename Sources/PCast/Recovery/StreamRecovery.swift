@@ -1,12 +1,12 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// The life of a ``RecoveringStream``: one stream after the other, until the policy says that an end is final.
 struct StreamRecovery<Stream: RecoverableStream>: Sendable {
     let policy: RecoveryPolicy
     let current: ObservableValue<Stream?>
     let offer: ObservableValue<RetryOffer?>
-    let isStopped: Once<Bool>
+    let isStopped: Promise<Bool>
     let isOnline: @Sendable (TimeSpan) async -> Void
     let again: @Sendable () async throws(PCastError) -> Stream
 
@@ -56,7 +56,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
                 return stream
             } catch {
                 guard case .retry(let pause) = policy.action(afterRefusal: error.status, failures: failures),
-                    MonotonicClock.now() - began < policy.patience
+                    MonotonicClock.now() - began < policy.timeout
                 else { return nil }
                 if error.status == .notReady { await isOnline(pause) } else { await wait(pause) }
             }

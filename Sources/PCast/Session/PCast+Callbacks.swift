@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastDevices
-public import PCastMedia
 import Synchronization
 
 /// The callback forms of seed 004. Each promised callback is called exactly once, with `timeout` if need be; those of

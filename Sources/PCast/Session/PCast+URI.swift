@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import PCastRTP
 import PCastSignaling
 
@@ -54,7 +54,7 @@ extension PCast {
     }
 
     private func connect(_ setup: RemoteSetup) async throws(PCastError) -> Publisher {
-        let life = StreamLife(.publisher)
+        let life = StreamLifecycle(.publisher)
         return Publisher(streamID: try await setup.run(life, session), life: life)
     }
 }

@@ -1,7 +1,7 @@
 import Logging
 public import PCastCodecs
+public import PCastCore
 public import PCastDevices
-public import PCastMedia
 import PCastRTP
 import PCastWebRTC
 import Synchronization
@@ -184,7 +184,7 @@ public final class PCast: Sendable {
         options.layers = options.layers ?? StreamCapabilities(token: streamToken).layers
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
         let setup = StreamSetup(
-            direction: .upload, streamToken: streamToken, tags: tags, takesOver: options.takesOver)
+            direction: .upload, streamToken: streamToken, tags: tags, resumes: options.resumes)
         let stream = try await setup.run(publishing.call, life: publishing.life, session: session)
         return Publisher(streamID: stream, publishing: publishing)
     }
@@ -198,7 +198,7 @@ public final class PCast: Sendable {
     /// - Throws: `notStarted`, `notReady` while offline, `noStreamPlaying`, the platform's refusal, or `timeout`.
     public func subscribe(streamToken: String, streamID: StreamID? = nil) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
-        let life = StreamLife(.viewer)
+        let life = StreamLifecycle(.viewer)
         let call = try MediaCall(
             .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
         Task {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What a ``PCast`` tells of its session (seed 004: the callbacks of `start`).
 public enum PCastEvent: Hashable, Sendable {

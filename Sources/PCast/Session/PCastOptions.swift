@@ -1,5 +1,5 @@
 public import Logging
-public import PCastMedia
+public import PCastCore
 
 /// How a ``PCast`` is set up (seed 004; Phenix: `PhenixPCastInitializeOptions`).
 public struct PCastOptions: Sendable {

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 import PCastWeb
 
 /// Where a platform is, and by which addresses of this machine it is reached.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// How long to wait before connecting again: min(1000·n², 60000) ms before the n-th attempt in a row, counted from 0, and up
 /// to 5 s more at random, so that the clients of a platform that restarts do not all come at once.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastSignaling
 
 /// A client's session across as many connections as it takes: authenticates first on each, lets requests go in the

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 
 /// What a stream's token says that the stream may do, as far as the client has a part in it. The client cannot verify a
 /// token, which is the platform's to do.

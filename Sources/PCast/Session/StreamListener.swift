@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Who is told what the platform says of one stream.
 protocol StreamListener: AnyObject, Sendable {

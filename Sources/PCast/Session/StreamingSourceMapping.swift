@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Redirects the player's requests for playlists, such as to an own delivery network (seed 004, "Stream Source Mapping";
 /// Phenix: `PhenixStreamingSourceMapping`).

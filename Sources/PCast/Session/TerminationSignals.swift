@@ -29,7 +29,7 @@ final class TerminationSignals: Sendable {
     private static let signals = [SIGINT, SIGTERM]
 
     /// A person who presses Ctrl-C waits no longer.
-    private static let patience = Duration.seconds(3)
+    private static let timeout = Duration.seconds(3)
 
     /// The writing end of the pipe by which the handler tells; a handler may do little more than write (POSIX,
     /// "async-signal-safe").
@@ -131,7 +131,7 @@ final class TerminationSignals: Sendable {
                         for ending in endings { group.addTask { await ending() } }
                     }
                 }
-                group.addTask { try? await Task.sleep(for: Self.patience) }
+                group.addTask { try? await Task.sleep(for: Self.timeout) }
                 await group.next()
                 self.goOn(number)
                 group.cancelAll()

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Pictures and sound that a program makes itself, or has from elsewhere, as a stream that can be published and looked at.
 /// Goes on until it is stopped, or nobody holds it.

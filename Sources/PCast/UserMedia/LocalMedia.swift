@@ -1,5 +1,5 @@
+import PCastCore
 import PCastDevices
-import PCastMedia
 import PCastRTP
 import Synchronization
 
@@ -7,7 +7,7 @@ import Synchronization
 /// told to or when nobody holds them. On demand, the devices are given back while no taker wants anything.
 final class LocalMedia: Sendable {
     private struct State {
-        var takers: [Int: Taker] = [:]
+        var sinks: [Int: Sink] = [:]
         /// Takers that have somebody to take for.
         var wanting: Set<Int> = []
         var lastID = 0
@@ -20,7 +20,7 @@ final class LocalMedia: Sendable {
     let audio: AudioInput?
     private let isOnDemand: Bool
     /// Ends with its sources.
-    let life = StreamLife(.publisher)
+    let life = StreamLifecycle(.publisher)
     private let state = Mutex(State())
 
     private let devices = Mutex(())
@@ -37,11 +37,11 @@ final class LocalMedia: Sendable {
         audio?.stop()
     }
 
-    /// Frames go to `taker` on the sources' threads, which it must not hold up.
-    func add(_ taker: @escaping Taker) throws(PCastError) -> Int {
+    /// Frames go to `sink` on the sources' threads, which it must not hold up.
+    func add(_ sink: @escaping Sink) throws(PCastError) -> Int {
         let (id, isFirst) = state.withLock { state in
             state.lastID += 1
-            state.takers[state.lastID] = taker
+            state.sinks[state.lastID] = sink
             defer { state.hasStarted = true }
             return (state.lastID, !state.hasStarted && !state.isStopped)
         }
@@ -50,14 +50,14 @@ final class LocalMedia: Sendable {
     }
 
     func remove(_ id: Int) {
-        _ = state.withLock { $0.takers.removeValue(forKey: id) }
-        setWants(id, false)
+        _ = state.withLock { $0.sinks.removeValue(forKey: id) }
+        setDemand(id, false)
     }
 
     /// Says whether a taker has somebody to take for. Opens and closes devices on demand, on a thread of its own.
-    func setWants(_ id: Int, _ wants: Bool) {
+    func setDemand(_ id: Int, _ wants: Bool) {
         state.withLock { state in
-            if wants, state.takers[id] != nil { state.wanting.insert(id) } else { state.wanting.remove(id) }
+            if wants, state.sinks[id] != nil { state.wanting.insert(id) } else { state.wanting.remove(id) }
         }
         guard isOnDemand else { return }
         Task { [weak self] in
@@ -109,8 +109,8 @@ final class LocalMedia: Sendable {
     }
 
     private func deliver(_ frame: SourceFrame) {
-        let takers = state.withLock { $0.takers.values }
-        for taker in takers { taker(frame) }
+        let sinks = state.withLock { $0.sinks.values }
+        for sink in sinks { sink(frame) }
     }
 
     /// The stream ends with its last source, or with the first that fails.

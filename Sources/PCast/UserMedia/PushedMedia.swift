@@ -1,18 +1,18 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRTP
 import Synchronization
 
 /// What a program pushes, and whoever takes it.
 final class PushedMedia: PublishedMedia {
     private struct State {
-        var takers: [Int: Taker] = [:]
+        var sinks: [Int: Sink] = [:]
         var lastID = 0
         /// The newest picture, and when it came.
         var standing: (picture: VideoFrame, since: Instant)?
     }
 
-    let life = StreamLife(.publisher)
+    let life = StreamLifecycle(.publisher)
     let videoRate: Double?
     let soundChannels: Int?
     private let state = Mutex(State())
@@ -28,43 +28,43 @@ final class PushedMedia: PublishedMedia {
 
     var hasSound: Bool { soundChannels != nil }
     var dimensions: Dimensions? { state.withLock { $0.standing?.picture.dimensions } }
-    var isTaken: Bool { state.withLock { !$0.takers.isEmpty } }
+    var isTaken: Bool { state.withLock { !$0.sinks.isEmpty } }
 
     func deviceName(_ type: MediaType) -> String? { nil }
 
     func push(_ picture: VideoFrame) {
         guard videoRate != nil else { return }
         turn.withLock { _ in
-            let takers = state.withLock { state in
+            let sinks = state.withLock { state in
                 state.standing = (picture, MonotonicClock.now())
-                return state.takers.values
+                return state.sinks.values
             }
-            for taker in takers { taker(.video(.picture(picture))) }
+            for sink in sinks { sink(.video(.picture(picture))) }
         }
     }
 
     func push(_ sound: AudioFrame) {
         guard hasSound else { return }
-        for taker in state.withLock({ $0.takers.values }) { taker(.audio(sound)) }
+        for sink in state.withLock({ $0.sinks.values }) { sink(.audio(sound)) }
     }
 
     func stop() { life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped")) }
 
     // MARK: Takers
 
-    func add(_ taker: @escaping Taker) -> Int {
+    func add(_ sink: @escaping Sink) -> Int {
         let id = state.withLock { state in
             state.lastID += 1
-            state.takers[state.lastID] = taker
+            state.sinks[state.lastID] = sink
             return state.lastID
         }
         repeatStanding()
         return id
     }
 
-    func remove(_ id: Int) { _ = state.withLock { $0.takers.removeValue(forKey: id) } }
+    func remove(_ id: Int) { _ = state.withLock { $0.sinks.removeValue(forKey: id) } }
 
-    func setWants(_ id: Int, _ wants: Bool) {}
+    func setDemand(_ id: Int, _ wants: Bool) {}
 
     /// Where nothing moves there is no other picture to encode than the one that stands.
     func requestKeyFrame() { repeatStanding() }
@@ -72,14 +72,14 @@ final class PushedMedia: PublishedMedia {
     private func repeatStanding() {
         turn.withLock { _ in
             let now = MonotonicClock.now()
-            let (standing, takers) = state.withLock { ($0.standing, $0.takers.values) }
+            let (standing, sinks) = state.withLock { ($0.standing, $0.sinks.values) }
             guard let (picture, since) = standing, now - since > Self.repetition else { return }
             let age = now - since
             let time = picture.timestamp
             let again = picture.retimed(
                 captureTime: picture.captureTime.map { $0 + age },
                 timestamp: MediaTime(ticks: time.ticks + time.rate.ticks(in: age), rate: time.rate))
-            for taker in takers { taker(.video(.picture(again))) }
+            for sink in sinks { sink(.video(.picture(again))) }
         }
     }
 }

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastDevices
-import PCastMedia
 
 /// What a publication's source delivers.
 enum SourceFrame: Sendable {

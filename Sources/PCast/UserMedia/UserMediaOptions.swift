@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastDevices
-public import PCastMedia
 
 /// What a ``UserMediaStream`` is made of (Phenix: `PhenixUserMediaOptions`): the best camera and the best microphone
 /// unless said otherwise.

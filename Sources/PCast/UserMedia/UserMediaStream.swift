@@ -1,11 +1,11 @@
 public import PCastCodecs
+public import PCastCore
 public import PCastDevices
-public import PCastMedia
 
 /// The pictures and the sound of this machine's sources (Phenix: `PhenixUserMediaStream`). Its sources run from the
 /// first publication of its ``mediaStream`` on, until they end or ``stop()`` is called. A device that is unplugged
 /// becomes black and silent at once, and goes on when it is plugged in again; it fails the stream after
-/// `VideoInput.patience`.
+/// `VideoInput.timeout`.
 public final class UserMediaStream: Sendable {
     /// What is published.
     public let mediaStream: MediaStream
@@ -61,7 +61,7 @@ public final class UserMediaStream: Sendable {
 
     /// Says how far clockwise the device is turned while the application's user interface stands upright; followed by
     /// `VideoSourceRotationMode.followUIRotation`, and by `automatic` where there is no accelerometer.
-    public func setUserInterfaceRotation(_ turn: PictureTurn) { media.video?.setUserInterfaceTurn(turn) }
+    public func setUserInterfaceRotation(_ turn: FrameRotation) { media.video?.setUserInterfaceTurn(turn) }
 
     /// Stops the sources, and with them whatever publishes them. Harmless when called again.
     public func stop() { mediaStream.stop() }

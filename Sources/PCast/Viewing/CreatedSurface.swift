@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRendering
 import PCastWindow
 import Synchronization
@@ -9,7 +9,7 @@ import Synchronization
 /// as after the end of the X server, a ``MemorySurface`` replaces it.
 final class CreatedSurface: Sendable {
     private struct State {
-        var window: PictureWindow?
+        var window: VideoWindow?
         var task: Task<Void, Never>?
         var isClosed = false
     }
@@ -23,11 +23,11 @@ final class CreatedSurface: Sendable {
     ///   - attach: Receives each surface before it is delivered, and has the renderer show frames on it.
     ///   - deliver: Receives the surface each time that it becomes ready.
     init(
-        _ arrangement: PictureArrangement, attach: @escaping @Sendable (any RenderSurface) -> Void,
+        _ arrangement: FrameArrangement, attach: @escaping @Sendable (any RenderSurface) -> Void,
         deliver: @escaping @Sendable (any RenderSurface) -> Void
     ) {
         let task = Task { [weak self] in
-            let window = PictureWindow(WindowOptions(arrangement: arrangement))
+            let window = VideoWindow(WindowOptions(arrangement: arrangement))
             guard self?.adopt(window) == true else { return }
             let events = window.events
             if await Self.open(window) {
@@ -59,7 +59,7 @@ final class CreatedSurface: Sendable {
     }
 
     /// Returns whether the surface is still wanted.
-    private func adopt(_ window: PictureWindow) -> Bool {
+    private func adopt(_ window: VideoWindow) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
             state.window = window
@@ -67,7 +67,7 @@ final class CreatedSurface: Sendable {
         }
     }
 
-    private static func open(_ window: PictureWindow) async -> Bool {
+    private static func open(_ window: VideoWindow) async -> Bool {
         do throws(WindowError) {
             try await window.open()
         } catch {
@@ -80,7 +80,7 @@ final class CreatedSurface: Sendable {
 
     /// Delivers a window each time that it is ready, and opens it again after an interruption. Returns when that fails.
     private static func follow(
-        _ window: PictureWindow, _ events: AsyncStream<SurfaceEvent>,
+        _ window: VideoWindow, _ events: AsyncStream<SurfaceEvent>,
         _ deliver: @escaping @Sendable (any RenderSurface) -> Void
     ) async {
         var shown = -1

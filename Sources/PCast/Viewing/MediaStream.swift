@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A stream that can be watched or published: one that was subscribed to, or that of this machine's sources (Phenix:
 /// `PhenixMediaStream`). A subscribed stream goes on until it is stopped or ended, or its ``PCast`` is.
@@ -16,7 +16,7 @@ public final class MediaStream: Sendable {
     public let streamID: StreamID?
 
     let origin: Origin
-    let life: StreamLife
+    let life: StreamLifecycle
     /// Of a subscribed stream's tracks.
     let codecs: [Codec]
 

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// The video or the sound of a ``MediaStream`` (Phenix: `PhenixMediaStreamTrack`).

@@ -1,14 +1,14 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 import Synchronization
 
 /// Hands what arrives to whoever takes it. A taker that comes later begins with what came since the last key frame.
 final class ReceivedMediaFeed: Sendable {
     /// Called under the feed's lock: it must neither block nor come back.
-    typealias Taker = @Sendable (PeerConnection.Media) -> Void
+    typealias Sink = @Sendable (PeerConnection.Media) -> Void
 
     private struct State {
-        var takers: [Int: Taker] = [:]
+        var sinks: [Int: Sink] = [:]
         var lastID = 0
         var backlog: [PeerConnection.Media] = []
         /// The backlog begins with a key frame and has no hole.
@@ -25,20 +25,20 @@ final class ReceivedMediaFeed: Sendable {
     func deliver(_ media: PeerConnection.Media) {
         state.withLock { state in
             Self.keep(media, &state)
-            for taker in state.takers.values { taker(media) }
+            for sink in state.sinks.values { sink(media) }
         }
     }
 
-    func add(_ taker: @escaping Taker) -> Int {
+    func add(_ sink: @escaping Sink) -> Int {
         state.withLock { state in
-            for media in state.backlog { taker(media) }
+            for media in state.backlog { sink(media) }
             state.lastID += 1
-            state.takers[state.lastID] = taker
+            state.sinks[state.lastID] = sink
             return state.lastID
         }
     }
 
-    func remove(_ id: Int) { _ = state.withLock { $0.takers.removeValue(forKey: id) } }
+    func remove(_ id: Int) { _ = state.withLock { $0.sinks.removeValue(forKey: id) } }
 
     private static func keep(_ media: PeerConnection.Media, _ state: inout State) {
         guard case .frame(let frame, _) = media, frame.codec.mediaType == .video else { return }

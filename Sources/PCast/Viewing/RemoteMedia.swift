@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The viewer's side of a stream: its call, and what arrives by it.
@@ -7,11 +7,11 @@ final class RemoteMedia: Sendable {
     let streamID: StreamID
     let call: MediaCall
     let feed: ReceivedMediaFeed
-    let life: StreamLife
+    let life: StreamLifecycle
     private let began = MonotonicClock.now()
     private let endedAt = Mutex<Instant?>(nil)
 
-    init(streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, life: StreamLife) {
+    init(streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, life: StreamLifecycle) {
         self.streamID = streamID
         self.call = call
         self.feed = feed

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRendering
 import PCastWebRTC
 import PCastWindow
@@ -29,7 +29,7 @@ public final class Renderer: Sendable {
 
     private let stream: MediaStream
     private let options: RendererOptions
-    private let first = Once<Instant?>()
+    private let first = Promise<Instant?>()
     private let sizes = Broadcast<Dimensions>()
     private let measured = Broadcast<ViewerStatistics>()
     private let state = Mutex(State())
@@ -87,7 +87,7 @@ public final class Renderer: Sendable {
         }
         rendering?.stop()
         created?.close()
-        first.settle(nil)
+        first.resolve(nil)
         sizes.finish()
         measured.finish()
     }
@@ -115,12 +115,12 @@ public final class Renderer: Sendable {
     /// `setRenderSurfaceReadyCallback`).
     ///
     /// If the application has not supplied a surface, the renderer creates it when it is started, or now if it is running:
-    /// * Where a display is available (`DISPLAY`, `WAYLAND_DISPLAY`), it is a ``PictureWindow`` with the aspect mode of the
+    /// * Where a display is available (`DISPLAY`, `WAYLAND_DISPLAY`), it is a ``VideoWindow`` with the aspect mode of the
     ///   options. It appears with the first frame. SDL 2 is loaded at that time.
     /// * Otherwise it is a ``MemorySurface``, from which the application draws. Without SDL 2 it is the same.
     ///
     /// A window that is lost is opened again, or replaced by a `MemorySurface` when that is impossible, and delivered again. A
-    /// window that a person closed stays closed until the application opens it (``PictureWindow/open()``), and then it is
+    /// window that a person closed stays closed until the application opens it (``VideoWindow/open()``), and then it is
     /// delivered again. No surface is created for a stream without video or for a null video device.
     public func setRenderSurfaceReadyCallback(
         _ callback: @escaping @Sendable (Renderer, any RenderSurface) -> Void
@@ -129,7 +129,7 @@ public final class Renderer: Sendable {
             state.surfaceReady = callback
             guard state.created == nil else {
                 // Whoever comes late is told that it is there.
-                if let surface = state.surface, (surface as? PictureWindow)?.isOpen ?? true {
+                if let surface = state.surface, (surface as? VideoWindow)?.isOpen ?? true {
                     Task { callback(self, surface) }
                 }
                 return false
@@ -180,8 +180,8 @@ public final class Renderer: Sendable {
         }
     }
 
-    private var arrangement: PictureArrangement {
-        PictureArrangement(
+    private var arrangement: FrameArrangement {
+        FrameArrangement(
             aspectRatioMode: options.aspectRatioMode, mirroring: isMirrored ? .horizontal : [],
             rotation: options.rotation)
     }

@@ -25,12 +25,12 @@ public struct RendererOptions: Hashable, Sendable {
     public var autoMirroringEnabled: Bool
 
     /// How far pictures are turned on the surface.
-    public var rotation: PictureTurn
+    public var rotation: FrameRotation
 
     public init(
         lipSync: Bool = true, measuresTestSignal: Bool = true, useNullAudioDevice: Bool = false,
         useNullVideoDevice: Bool = false, aspectRatioMode: AspectRatioMode = .automatic,
-        autoMirroringEnabled: Bool = false, rotation: PictureTurn = .none
+        autoMirroringEnabled: Bool = false, rotation: FrameRotation = .none
     ) {
         self.lipSync = lipSync
         self.measuresTestSignal = measuresTestSignal

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRTP
 import PCastRendering
 import PCastWebRTC
@@ -21,13 +21,13 @@ final class Rendering: Sendable {
     private let state = Mutex(State())
 
     init(
-        _ stream: MediaStream, options: RendererOptions, first: Once<Instant?>, sizes: Broadcast<Dimensions>
+        _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: Broadcast<Dimensions>
     ) throws {
         var rendering = PCastRendering.RendererOptions()
         rendering.measuresTestSignal = options.measuresTestSignal
         rendering.loudspeaker = options.useNullAudioDevice ? nil : "default"
         let callbacks = RendererCallbacks(
-            onFirstFrame: { first.settle(MonotonicClock.now()) }, onDimensions: { sizes.send($0) })
+            onFirstFrame: { first.resolve(MonotonicClock.now()) }, onDimensions: { sizes.send($0) })
         switch stream.origin {
         case .remote(let media):
             rendering.synchronization = options.lipSync ? .lipSync : .immediate
@@ -104,7 +104,7 @@ final class Rendering: Sendable {
             case .codedAudio(let frame): if tracks.audio?.isEnabled == true { renderer.push(frame) }
             }
         }
-        media.setWants(id, true)
+        media.setDemand(id, true)
         return { media.remove(id) }
     }
 

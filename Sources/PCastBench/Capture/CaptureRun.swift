@@ -1,8 +1,8 @@
 import PCast
+import PCastCore
 import PCastDevices
 import PCastIO
 import PCastJSON
-import PCastMedia
 import Synchronization
 
 /// Captures and encodes like a publisher, without a network, and returns the statistics.

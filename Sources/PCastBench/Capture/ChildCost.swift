@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// The CPU time and the output of a program, reported by the kernel at its end.
 struct ChildCost {

@@ -1,8 +1,8 @@
 import Foundation
 import PCastCodecs
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A camera whose buffers are a file in memory: raw YUYV frames, dequeued at a constant rate and repeated.
@@ -40,7 +40,7 @@ final class MemoryCamera: VideoSource {
     }
 
     private func run(_ deliver: (VideoSample) -> Void) {
-        let converter = RawPictureConverter()
+        let converter = RawFrameConverter()
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
         let origin = MonotonicClock.now()
         pictures.withUnsafeBytes { bytes in

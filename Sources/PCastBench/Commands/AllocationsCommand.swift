@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// `pcast-bench allocations` measures memory allocations per packet.
 struct AllocationsCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// `pcast-bench bulk-worker` is one end of a TCP connection with unlimited data.
 struct BulkWorkerCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// `pcast-bench capture` compares the CPU time of capture and encoding with that of the `ffmpeg` program.
 struct CaptureCommand: AsyncParsableCommand {

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastDevices
 import PCastIO
 import PCastJSON
-import PCastMedia
 
 /// `pcast-bench capture-worker` is a process of `pcast-bench capture` whose CPU time is measured.
 struct CaptureWorkerCommand: AsyncParsableCommand {

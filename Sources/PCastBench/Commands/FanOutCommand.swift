@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// `pcast-bench fanout` measures the relay's CPU time per forwarded packet.
 struct FanOutCommand: AsyncParsableCommand {

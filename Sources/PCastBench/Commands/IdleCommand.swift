@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// `pcast-bench idle` measures the cost of idle viewers and the memory per viewer.
 struct IdleCommand: AsyncParsableCommand {

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Dispatch
 import Glibc
+import PCastCore
 import PCastJSON
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// `pcast-bench impair` is a proxy that emulates a bad network.
 struct ImpairCommand: AsyncParsableCommand {

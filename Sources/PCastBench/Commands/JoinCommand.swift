@@ -1,8 +1,8 @@
 import ArgumentParser
 import PCast
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// `pcast-bench join` measures the time from subscribing to the first frame.
 struct JoinCommand: AsyncParsableCommand {

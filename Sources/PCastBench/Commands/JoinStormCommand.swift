@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// `pcast-bench join-storm` measures many viewers that join at once or continuously.
 struct JoinStormCommand: AsyncParsableCommand {
@@ -52,8 +52,8 @@ struct JoinStormCommand: AsyncParsableCommand {
         let start = MonotonicClock.now()
         let count = rate.map { $0 * seconds } ?? viewers
         try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
-        let patience = MonotonicClock.now() + .seconds(60)
-        while rate == nil, MonotonicClock.now() < patience,
+        let timeout = MonotonicClock.now() + .seconds(60)
+        while rate == nil, MonotonicClock.now() < timeout,
             await broadcast.audience.waits().contains(where: { $0 == nil })
         {
             try await Task.sleep(for: .milliseconds(50))

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCast
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// `pcast-bench latency` measures the time from the capture of the test pattern to its presentation.
 struct LatencyCommand: AsyncParsableCommand {
@@ -42,7 +42,7 @@ struct LatencyCommand: AsyncParsableCommand {
         defer { live.stop() }
         let synchronized = try await watchByProgram(live)
         tell(synchronized, "in lip sync", p50: 80, p99: 120, &report)
-        let picture = WatchingFigures(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
+        let picture = WatchingMetrics(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
         tell(picture, "picture alone", p50: 50, p99: 80, &report)
         let startUp = try await measureStartUp(live, &report)
         try report.finish(
@@ -92,18 +92,18 @@ struct LatencyCommand: AsyncParsableCommand {
     }
 
     /// Subscribes like a user, with `pcast subscribe`.
-    private func watchByProgram(_ live: LiveStream) async throws -> WatchingFigures {
+    private func watchByProgram(_ live: LiveStream) async throws -> WatchingMetrics {
         let tokens = [try live.authenticationToken(), try live.viewingToken()]
         let viewer = try PCastProcess(
             ["subscribe", "--uri", live.uri, "--render", "null", "--for", "\(seconds)s"],
             environment: ["PCAST_SUBSCRIBE_TOKEN": tokens.joined(separator: ",")])
         defer { viewer.stop() }
         let summary = try await viewer.next("summary", within: .seconds(seconds + 20))
-        return WatchingFigures(summary)
+        return WatchingMetrics(summary)
     }
 
     private func tell(
-        _ statistics: WatchingFigures, _ name: String, p50: Double, p99: Double, _ report: inout Report
+        _ statistics: WatchingMetrics, _ name: String, p50: Double, p99: Double, _ report: inout Report
     ) {
         let isQuick =
             Target("", .atMost(p50)).holds(for: statistics.latencyP50)

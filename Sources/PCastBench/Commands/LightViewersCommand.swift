@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// `pcast-bench light-viewers` runs viewers that inspect each packet without decoding.
 struct LightViewersCommand: AsyncParsableCommand {

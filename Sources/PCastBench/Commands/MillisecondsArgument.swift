@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// A duration on a command line: `25ms`, `1.5s`.
 struct MillisecondsArgument: ExpressibleByArgument {

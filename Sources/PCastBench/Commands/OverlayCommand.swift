@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastOverlay
 import PCastPlayback
 

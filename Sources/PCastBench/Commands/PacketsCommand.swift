@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// `pcast-bench packets` measures the relay's own CPU time per forwarded packet, without the kernel.
 struct PacketsCommand: AsyncParsableCommand {

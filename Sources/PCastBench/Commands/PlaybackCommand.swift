@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastPlayback
 
 /// `pcast-bench playback` measures the start time, seeks, and the distance from the live edge.
@@ -99,10 +99,10 @@ struct PlaybackCommand: AsyncParsableCommand {
         return times
     }
 
-    private func liveFigures(_ film: StampedFilm, _ report: inout Report) async throws -> LiveFigures {
+    private func liveFigures(_ film: StampedFilm, _ report: inout Report) async throws -> LiveMetrics {
         let origin = try await FilmOrigin.open(film, head: Self.head)
         let playback = MeasuredPlayback()
-        var figures = LiveFigures(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
+        var figures = LiveMetrics(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
         let sights = try await playback.watch(.seconds(Int64(seconds)))
         for sight in sights {
             let shown = StampedFilm.position(of: sight.counter)
@@ -123,7 +123,7 @@ struct PlaybackCommand: AsyncParsableCommand {
         return figures
     }
 
-    private struct LiveFigures {
+    private struct LiveMetrics {
         var start: Double
         var behind: [Double] = []
         var behindCamera: [Double] = []

@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// `pcast-bench relay-latency` measures the latency that the relay adds.
 struct RelayLatencyCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// `pcast-bench render` compares the cost of showing a film in a window with that of `ffplay`.
 struct RenderCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// `pcast-bench scaling` compares the gain of several CPUs with that of a minimal C program.
 struct ScalingCommand: AsyncParsableCommand {

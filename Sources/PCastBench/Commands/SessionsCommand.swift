@@ -1,9 +1,9 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// `pcast-bench sessions` runs many clients that connect, subscribe, lose their connection and leave, and checks that
 /// the platform releases all resources.
@@ -49,11 +49,11 @@ struct SessionsCommand: AsyncParsableCommand {
         var report = Report(options)
         let stage = try await SessionStage.start(absence: Self.absence)
         defer { stage.stop() }
-        let door = try DroppingDoor(
+        let door = try DroppingProxy(
             to: TransportAddress(ip: .loopbackV4, port: stage.port), meanLife: .seconds(20), seed: seed)
         defer { door.close() }
         let (ledger, tally) = (CallbackLedger(), SessionTally())
-        let surroundings = RestlessSession.Surroundings(
+        let surroundings = ChurnClient.Surroundings(
             uri: "http://\(door.address)", authenticationToken: try stage.authenticationToken(),
             viewingToken: try stage.viewingToken(), ledger: ledger, tally: tally,
             // On average, each of the thousand sessions takes an action every five seconds.
@@ -66,7 +66,7 @@ struct SessionsCommand: AsyncParsableCommand {
         let end = ContinuousClock.now + .seconds(seconds)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
-                let session = RestlessSession(surroundings, seed: seed &* 1_000_003 &+ UInt64(number))
+                let session = ChurnClient(surroundings, seed: seed &* 1_000_003 &+ UInt64(number))
                 group.addTask { await session.run(until: end) }
             }
             while ContinuousClock.now < end {
@@ -78,8 +78,8 @@ struct SessionsCommand: AsyncParsableCommand {
         door.calm()
         let after = try await stage.settled(unlike: before, by: Self.memoryLimit)
         // Callbacks of SDK objects that were released have time to arrive, too.
-        let patience = ContinuousClock.now + .seconds(30)
-        while ledger.uncalled > 0, ContinuousClock.now < patience { try await Task.sleep(for: .milliseconds(100)) }
+        let timeout = ContinuousClock.now + .seconds(30)
+        while ledger.uncalled > 0, ContinuousClock.now < timeout { try await Task.sleep(for: .milliseconds(100)) }
         report.row("at rest, when all are gone", after.row)
         for kind in CallbackLedger.Kind.allCases {
             report.row(
@@ -93,11 +93,11 @@ struct SessionsCommand: AsyncParsableCommand {
     }
 
     /// Runs each session once, with up to 100 at a time.
-    private func visit(_ surroundings: RestlessSession.Surroundings) async throws {
+    private func visit(_ surroundings: ChurnClient.Surroundings) async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<count {
                 if number >= 100 { await group.next() }
-                let session = RestlessSession(surroundings, seed: UInt64(number))
+                let session = ChurnClient(surroundings, seed: UInt64(number))
                 group.addTask { await session.visit() }
             }
         }

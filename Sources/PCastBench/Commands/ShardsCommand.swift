@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// `pcast-bench shards` measures the cost of distributing a stream's viewers over several threads.
 struct ShardsCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// `pcast-bench soak` runs a long time under load, during which sequence numbers and timestamps wrap around.
 struct SoakCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastTimeline
 
 /// `pcast-bench timeline` checks that events come with their frame, and measures their latency with ten thousand

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 extension Broadcast {
     private static let step = TimeSpan.seconds(Int64(10))

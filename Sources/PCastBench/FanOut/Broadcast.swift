@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// A platform with publishers and viewers.
 struct Broadcast: Sendable {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Alternating measurements of the relay and of its references, and their results.
 struct FanOutMeasurement {
@@ -63,9 +63,9 @@ struct FanOutMeasurement {
             cipher, viewers: viewers, port: port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
         // The last packets have time to arrive.
-        let patience = MonotonicClock.now() + .seconds(20)
+        let timeout = MonotonicClock.now() + .seconds(20)
         var seen = await sink.call { sink, _ in sink.figures }
-        while seen.packets < figures.packets, MonotonicClock.now() < patience {
+        while seen.packets < figures.packets, MonotonicClock.now() < timeout {
             try await Task.sleep(for: .milliseconds(20))
             seen = await sink.call { sink, _ in sink.figures }
         }

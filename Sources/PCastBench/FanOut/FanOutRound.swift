@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// The cost and the output of one measurement of the relay or of a reference.
 struct FanOutRound: Sendable {

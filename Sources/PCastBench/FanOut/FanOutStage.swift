@@ -1,8 +1,8 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastJSON
-import PCastMedia
 import PCastWeb
 import PCastWebRTC
 

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// The offer of a light publisher and its keys: one video track, no audio.

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// The program `scripts/fanout-limit.c`: a minimal C implementation of the same work, with one of two cipher
 /// implementations.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 import PCastWebRTC
 
@@ -107,9 +107,9 @@ final class LimitViewer: LightPeer {
 }
 
 /// The destination of `LimitProgram`'s packets. It uses the same socket and thread as the viewers.
-typealias LimitSink = LightCrowd<LimitViewer>
+typealias LimitSink = LoadGenerator<LimitViewer>
 
-extension LightCrowd where Peer == LimitViewer {
+extension LoadGenerator where Peer == LimitViewer {
     /// Creates viewers that share a port.
     init(_ count: Int, port: UInt16, decryptsEach: Int) {
         self.init()

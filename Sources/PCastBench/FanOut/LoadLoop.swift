@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The thread of a load generator. It runs many peers on one socket.

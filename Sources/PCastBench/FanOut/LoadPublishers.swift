@@ -1,10 +1,10 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 
 /// Light publishers on a thread of their own.
 final class LoadPublishers: Sendable {
-    private let loop: LoadLoop<LightCrowd<LightPublisher>>
+    private let loop: LoadLoop<LoadGenerator<LightPublisher>>
     private let certificate: DTLSCertificate
     private let clock = MonotonicClock.reference()
     let streams: [StreamID]
@@ -14,7 +14,7 @@ final class LoadPublishers: Sendable {
         _ count: Int, of shape: StreamShape, at stage: FanOutStage,
         beginning: LightPublisher.Beginning = LightPublisher.Beginning()
     ) async throws {
-        loop = try LoadLoop(name: "publishers") { LightCrowd<LightPublisher>() }
+        loop = try LoadLoop(name: "publishers") { LoadGenerator<LightPublisher>() }
         certificate = try DTLSCertificate.generate(at: clock.wallTime)
         let token = try stage.publishingToken()
         var streams: [StreamID] = []
@@ -22,7 +22,8 @@ final class LoadPublishers: Sendable {
         for number in 0..<count {
             var generator = SystemRandomNumberGenerator()
             let own = LightPublisherOffer(certificate: certificate, using: &generator)
-            let answer = try await DoorRequest.post(own.offer.description, to: "/whip", at: stage.server, token: token)
+            let answer = try await WebRTCHTTPRequest.post(
+                own.offer.description, to: "/whip", at: stage.server, token: token)
             guard let stream = answer.streamID else { throw BenchFailure("WHIP does not tell the stream") }
             streams.append(stream)
             let address = TransportAddress(

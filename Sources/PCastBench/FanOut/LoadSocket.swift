@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// A socket for many peers. It is bound to a port at all addresses of this machine. The loopback network has millions
 /// of addresses, so that each peer has its own, and one batch contains datagrams for many peers.

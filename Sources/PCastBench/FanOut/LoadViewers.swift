@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 import Synchronization
 
@@ -54,7 +54,7 @@ final class LoadViewers: Sendable {
         let answer: SessionDescription
         switch way {
         case .whep:
-            answer = try await DoorRequest.post(
+            answer = try await WebRTCHTTPRequest.post(
                 own.offer.description, to: "/whep/\(stream)", at: stage.server, token: token
             ).description
         case .session:
@@ -105,8 +105,8 @@ final class LoadViewers: Sendable {
     }
 
     /// Waits until a number of viewers have received frames.
-    func watching(_ count: Int, within patience: TimeSpan) async throws {
-        let limit = MonotonicClock.now() + patience
+    func watching(_ count: Int, within timeout: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + timeout
         while true {
             let watching = await loop.call { audience, _ in audience.peers.count { $0.isWatching } }
             if watching >= count { return }
@@ -116,8 +116,8 @@ final class LoadViewers: Sendable {
     }
 
     /// Waits until a number of viewers are connected.
-    func connected(_ count: Int, within patience: TimeSpan) async throws {
-        let limit = MonotonicClock.now() + patience
+    func connected(_ count: Int, within timeout: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + timeout
         while true {
             let connected = await loop.call { audience, _ in audience.peers.count { $0.profile != nil } }
             if connected >= count { return }
@@ -136,8 +136,8 @@ final class LoadViewers: Sendable {
 
     func begin() async { await loop.call { audience, _ in audience.forEach { $0.beginCounting() } } }
 
-    func figures() async -> LightViewingFigures {
-        var figures = await loop.call { audience, _ in LightViewingFigures(audience.peers) }
+    func figures() async -> LightViewingMetrics {
+        var figures = await loop.call { audience, _ in LightViewingMetrics(audience.peers) }
         figures.ownDrops = loop.ownDrops
         return figures
     }
@@ -167,8 +167,8 @@ final class LoadViewers: Sendable {
     }
 
     /// Returns the statistics of the first viewer.
-    func firstFigures() async -> LightViewingFigures {
-        await loop.call { audience, _ in LightViewingFigures(Array(audience.peers.prefix(1))) }
+    func firstFigures() async -> LightViewingMetrics {
+        await loop.call { audience, _ in LightViewingMetrics(Array(audience.peers.prefix(1))) }
     }
 
     /// Removes the viewers that joined before a time, except for the first ones.

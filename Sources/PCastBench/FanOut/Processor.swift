@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// The CPUs of the machine, and their use by processes.
 enum Processor {

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// The packet sizes of a stream's frames, which repeat.
 struct StreamShape: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 
 /// Forwarding to viewers that read nothing, so that all CPUs are available to the platform.

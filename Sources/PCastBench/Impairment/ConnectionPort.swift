@@ -1,6 +1,6 @@
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// TCP connections between clients and one server.
 struct ConnectionPort {

@@ -1,6 +1,6 @@
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Datagrams between clients and one server. Each client has its own socket towards the server, which distinguishes
 /// clients by their addresses.
@@ -13,7 +13,7 @@ struct DatagramPort {
 
     /// The most clients, and the time without datagrams after which a client is removed.
     private static let maximumClients = 512
-    private static let patience = TimeSpan.seconds(60)
+    private static let timeout = TimeSpan.seconds(60)
 
     private let number: Int
     private let door: ProxySocket
@@ -54,7 +54,7 @@ struct DatagramPort {
         }
         // This comes last, because it adds clients whose sockets are not among the reports.
         if reports[0].revents != 0 { readDoor(buffer, into: &path, at: now) }
-        clients.removeAll { now - $0.lastHeard > Self.patience }
+        clients.removeAll { now - $0.lastHeard > Self.timeout }
     }
 
     private mutating func readDoor(

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A TCP connection through the proxy: two sockets. Its bytes pass the path that all connections share.
 struct ImpairedConnection {

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Synchronization
 
 /// A bad network between local addresses and servers, for UDP and TCP on the same ports. All ports share one path. It

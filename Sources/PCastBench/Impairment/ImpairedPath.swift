@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// Both directions between clients and servers, with queues that all traffic shares.
 struct ImpairedPath {

@@ -1,7 +1,7 @@
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// The proxy's ports and the path of their traffic, on the proxy's thread.
 struct ImpairedPorts {

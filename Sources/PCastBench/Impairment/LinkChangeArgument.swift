@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// A timed change of a link's conditions on a command line: `10s rate=800k`, `10s up down`, `14s down loss=5%`.
 struct LinkChangeArgument: ExpressibleByArgument, Sendable {

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// The conditions of a network between clients and a server.
 struct NetworkConditions: Sendable {

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A nonblocking IPv4 socket of the proxy; the descriptor is closed with the object.
 final class ProxySocket {

@@ -1,6 +1,6 @@
-import PCastMedia
-import PCastRelay
-import PCastStage
+import PCastCore
+import PCastInMemoryHarness
+import PCastSFU
 import PCastWebRTC
 
 /// A publisher, a relay and its viewers in memory on a `Stage`; the CPU time and the allocations of each part are
@@ -20,7 +20,7 @@ final class MemoryBroadcast {
         var frames = Toll()
     }
 
-    private var relay: Relay
+    private var sfu: SFU
     private let relayAddress = Stage.relayAddress
     private let publisher: StagePeer
     private var viewers: [StagePeer] = []
@@ -44,7 +44,7 @@ final class MemoryBroadcast {
     /// simulated time.
     init(viewers count: Int) throws {
         let stage = try Stage()
-        relay = stage.relay()
+        sfu = stage.sfu()
         media = StageFrames(at: now)
         publisher = stage.peer(0, .publish(video: .h264, audio: true))
         viewers = (1...max(1, count)).map { stage.peer($0, .view(video: true, audio: true)) }
@@ -55,11 +55,11 @@ final class MemoryBroadcast {
 
     private func connect() throws {
         let stream = StreamID("bench")
-        let answer = try relay.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
+        let answer = try sfu.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
         try publisher.connection.accept(answer, at: now)
         try run(for: .seconds(2))
         for (index, viewer) in viewers.enumerated() {
-            let answer = try relay.view(
+            let answer = try sfu.view(
                 PeerID(UInt64(index + 1)), stream: stream, offer: viewer.connection.offer, at: now)
             try viewer.connection.accept(answer, at: now)
         }
@@ -79,7 +79,7 @@ final class MemoryBroadcast {
             for viewer in viewers { view(viewer) }
             try follow(publisher)
             for viewer in viewers { try follow(viewer) }
-            while relay.pollEvent() != nil {}
+            while sfu.pollEvent() != nil {}
         }
     }
 
@@ -127,7 +127,7 @@ final class MemoryBroadcast {
         for index in 0..<batch.count {
             let entry = batch[index]
             scratch.copyMemory(from: batch.bytes(of: entry))
-            relay.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
+            sfu.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
         }
         count(&relayInMeter, \.relayIn, packets: batch.count)
     }
@@ -136,13 +136,13 @@ final class MemoryBroadcast {
 
     /// Polls the relay as an event loop does: only if something has arrived or a deadline has passed.
     private func relayPackets() {
-        var hasMore = relayHasInput || relay.deadline.map { $0 <= now } ?? false
+        var hasMore = relayHasInput || sfu.deadline.map { $0 <= now } ?? false
         relayHasInput = false
         while hasMore {
             batch.removeAll()
             relayOutMeter.begin()
-            if let opportunity = relay.opportunity, opportunity <= now { relay.advance(to: now) }
-            hasMore = relay.poll(into: &batch, at: now)
+            if let earliestDeadline = sfu.earliestDeadline, earliestDeadline <= now { sfu.advance(to: now) }
+            hasMore = sfu.poll(into: &batch, at: now)
             count(&relayOutMeter, \.relayOut, packets: batch.count)
             for index in 0..<batch.count { deliver(batch[index]) }
         }

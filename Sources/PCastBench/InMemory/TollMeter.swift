@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// Measures the calling thread's CPU time and allocations between `begin()` and `end(_:)`.
 struct TollMeter {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 
 /// Janus with one RTP source and many viewers, for comparison with a `Broadcast` of the same packets to as many
@@ -47,12 +47,12 @@ final class JanusBroadcast: Sendable {
 
     private func join() async throws {
         var first: JanusHandle?
-        let patience = MonotonicClock.now() + .seconds(20)
+        let timeout = MonotonicClock.now() + .seconds(20)
         while first == nil {
             do {
                 first = try await JanusHandle(at: server.api)
             } catch {
-                guard MonotonicClock.now() < patience else { throw error }
+                guard MonotonicClock.now() < timeout else { throw error }
                 try await Task.sleep(for: .milliseconds(100))
             }
         }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Sends the packets of a `StreamShape` to Janus as plain RTP, all packets of a frame at the frame's time, as

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// One viewer's signaling with Janus over its HTTP interface: a session, a handle of the streaming plugin, and the
@@ -78,7 +78,7 @@ struct JanusHandle: Sendable {
         var head = ["\(line) HTTP/1.0", "Host: \(server)", "Connection: close"]
         if let body { head += ["Content-Type: application/json", "Content-Length: \(body.utf8.count)"] }
         let text = (head + ["", ""]).joined(separator: "\r\n") + (body ?? "")
-        let answer = try await DoorRequest.ask(text, of: server)
+        let answer = try await WebRTCHTTPRequest.ask(text, of: server)
         let decoded = try? JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8))
         guard let decoded, decoded.error == nil else {
             throw BenchFailure("Janus answered “\(decoded?.error?.reason ?? answer.head[0])” to \(line)")

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// Debian's Janus as a child process with the streaming plugin, one H.264 mountpoint and the HTTP interface only.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A histogram of delays from 1 µs to 1 s with 16 buckets an octave; the last bucket includes longer delays.
 struct DelayHistogram: Sendable {

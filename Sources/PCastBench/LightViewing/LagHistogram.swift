@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A histogram of latencies with buckets of one millisecond; its size does not depend on the number of samples.
 struct LagHistogram: Sendable {

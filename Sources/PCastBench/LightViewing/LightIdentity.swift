@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// The credentials and capabilities of a light peer, from which it makes its offer or answer and then its transport.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// One of many peers on an event loop; it provides for one peer what `DatagramMachine` requires of the loop's machine.
 protocol LightPeer: AnyObject {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// The offer of a light viewer to the platform and the state that its answer requires.

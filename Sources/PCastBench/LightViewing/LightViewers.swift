@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 import PCastWebRTC
 
@@ -45,8 +45,8 @@ final class LightViewers: Sendable {
     }
 
     /// Waits until all viewers receive video and audio. Throws `BenchFailure` if they do not in time.
-    func watching(within patience: TimeSpan) async throws {
-        let limit = MonotonicClock.now() + patience
+    func watching(within timeout: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + timeout
         while true {
             let figures = try await figures()
             if figures.watching == loop.boundAddresses.count { return }
@@ -65,8 +65,8 @@ final class LightViewers: Sendable {
     }
 
     /// Returns the statistics since `begin()`, including the datagrams that the viewers' own sockets dropped.
-    func figures() async throws -> LightViewingFigures {
-        var figures = try await loop.call { audience, _ in LightViewingFigures(audience.peers) }
+    func figures() async throws -> LightViewingMetrics {
+        var figures = try await loop.call { audience, _ in LightViewingMetrics(audience.peers) }
         figures.ownDrops = try await loop.statistics().kernelDrops
         return figures
     }

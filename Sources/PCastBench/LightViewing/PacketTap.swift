@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Records the header size and the total size of each video packet of a viewer, as one line for each frame;

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// Checks whether the packets of one track arrive completely, in order and in time at one viewer.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// An IPv4 packet (RFC 791) that carries UDP or TCP.
 struct IPPacket: Sendable {

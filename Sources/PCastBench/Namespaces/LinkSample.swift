@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The packets of a link that use one port of the host.
 struct LinkFlow: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// A host behind an impaired link; the thread that carries the packets owns it.
 struct TunneledHost: Sendable {

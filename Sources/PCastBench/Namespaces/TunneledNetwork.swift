@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Synchronization
 
 /// Network namespaces for a server and for hosts that are each behind an impaired link. Every packet of their kernels

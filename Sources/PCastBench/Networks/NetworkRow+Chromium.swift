@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 
 /// The first four networks with a browser as one of the peers; the results are the browser's own statistics.
 extension NetworkRow {

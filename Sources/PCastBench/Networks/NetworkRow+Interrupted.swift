@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// Rows of networks that are interrupted, change, or are restricted by a firewall.
 extension NetworkRow {

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// Rows of links whose capacity is less than the stream's bitrate.
 extension NetworkRow {

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// A row with simulcast from a browser and a viewer whose link becomes narrow.
 extension NetworkRow {

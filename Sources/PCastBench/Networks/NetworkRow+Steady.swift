@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 
 /// Rows of networks with constant conditions.
 extension NetworkRow {

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// A row in which viewers of one stream must show the same frame at the same time.
 extension NetworkRow {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A row of `pcast-bench networks`.
 struct NetworkRow: Sendable {

@@ -1,7 +1,7 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// A platform, a publisher of the test pattern and viewers, each in its own process; the impaired ones are in
 /// namespaces of their own.

@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 import Synchronization
 
 /// A process of `pcast` whose events are recorded with their times of arrival.
@@ -62,10 +62,10 @@ final class RecordedProcess: Sendable {
     /// Returns the first event with a name after `start` that satisfies the condition, and waits for it if necessary.
     /// Throws `BenchFailure` if it does not arrive in time.
     func first(
-        _ name: String, since start: Instant? = nil, within patience: TimeSpan = .seconds(20),
+        _ name: String, since start: Instant? = nil, within timeout: TimeSpan = .seconds(20),
         where isWanted: (Event) -> Bool = { _ in true }
     ) async throws -> Event {
-        let end = MonotonicClock.now() + patience
+        let end = MonotonicClock.now() + timeout
         while true {
             let isOver = record.isOver.load(ordering: .relaxed)
             if let event = events(name, since: start).first(where: isWanted) { return event }

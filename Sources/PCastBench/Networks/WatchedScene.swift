@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// A scene with a publisher and a viewer that shows video, and measurements of both since a point in time.
 struct WatchedScene: Sendable {
@@ -73,28 +73,28 @@ struct WatchedScene: Sendable {
 
     /// Returns the seconds from `start` to an event; nil if it does not arrive in time.
     func wait(
-        for name: String, of process: RecordedProcess, since start: Instant, within patience: TimeSpan,
+        for name: String, of process: RecordedProcess, since start: Instant, within timeout: TimeSpan,
         where isWanted: @escaping (RecordedProcess.Event) -> Bool
     ) async -> Double? {
-        let event = try? await process.first(name, since: start, within: patience, where: isWanted)
+        let event = try? await process.first(name, since: start, within: timeout, where: isWanted)
         return event.map { ($0.instant - start).seconds }
     }
 
     /// Returns the seconds from `start` until a peer reports the data quality; nil if it does not in time.
     func quality(
         _ status: String, _ reasons: [String], of process: RecordedProcess, since start: Instant,
-        within patience: TimeSpan
+        within timeout: TimeSpan
     ) async -> Double? {
-        await wait(for: "dataQuality", of: process, since: start, within: patience) {
+        await wait(for: "dataQuality", of: process, since: start, within: timeout) {
             $0.text("status") == status && reasons.contains($0.text("reason") ?? "")
         }
     }
 
     /// Returns the seconds from `start` until the viewer has shown new frames, with the resolution of its statistics (1
     /// s); nil if it does not in time.
-    func pictures(since start: Instant, within patience: TimeSpan) async -> Double? {
+    func pictures(since start: Instant, within timeout: TimeSpan) async -> Double? {
         guard let before = viewer.events("stats", until: start).last?.number("framesRendered") else { return nil }
-        return await wait(for: "stats", of: viewer, since: start, within: patience) {
+        return await wait(for: "stats", of: viewer, since: start, within: timeout) {
             ($0.number("framesRendered") ?? 0) > before + 5
         }
     }

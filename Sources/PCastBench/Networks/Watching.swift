@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A viewer's statistics between two of its `stats` events.
 struct Watching {

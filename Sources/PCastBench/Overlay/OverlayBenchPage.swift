@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 import PCastOverlay
 import PCastWeb
 import Synchronization

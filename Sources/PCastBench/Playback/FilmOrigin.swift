@@ -3,8 +3,8 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 
 /// An HTTP server on loopback that serves a film by HLS: as a complete presentation at `/film.m3u8`, and as a

@@ -1,14 +1,14 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastPlayback
 
 /// A player whose shown frames are recorded, with the operations to measure.
 struct MeasuredPlayback: Sendable {
-    let witness = PictureWitness()
+    let witness = FrameWitness()
     let player: Player
 
     /// The timeout of each operation.
-    private static let patience = TimeSpan.seconds(10 as Int64)
+    private static let timeout = TimeSpan.seconds(10 as Int64)
 
     init() { player = Player(.media(isHeard: false, shownOn: witness)) }
 
@@ -33,11 +33,11 @@ struct MeasuredPlayback: Sendable {
 
     /// Waits until the given duration has been played. Returns all frames shown so far. Throws `BenchFailure` if
     /// playback does not get that far.
-    func watch(_ length: TimeSpan) async throws -> [PictureWitness.Sight] {
+    func watch(_ length: TimeSpan) async throws -> [FrameWitness.Sight] {
         let begun = witness.sights.first?.counter ?? 0
         let goal = begun + Int(length.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
         let sights = witness.expect { $0.counter >= goal }
-        _ = try await first(of: sights, "picture \(goal)", within: length + Self.patience)
+        _ = try await first(of: sights, "picture \(goal)", within: length + Self.timeout)
         return witness.sights
     }
 
@@ -45,7 +45,7 @@ struct MeasuredPlayback: Sendable {
     func awaitBuffer(_ length: TimeSpan) async throws {
         let (player, goal) = (player, length.seconds)
         let positions = player.positions()
-        try await settle("a buffer of \(length)", within: Self.patience) {
+        try await settle("a buffer of \(length)", within: Self.timeout) {
             for await _ in positions where player.bufferedPosition - player.position >= goal { return true }
             return nil
         }
@@ -58,9 +58,9 @@ struct MeasuredPlayback: Sendable {
     }
 
     private func first(
-        of sights: AsyncStream<PictureWitness.Sight>, _ what: String, within patience: TimeSpan = Self.patience
-    ) async throws -> PictureWitness.Sight {
-        try await settle(what, within: patience) {
+        of sights: AsyncStream<FrameWitness.Sight>, _ what: String, within timeout: TimeSpan = Self.timeout
+    ) async throws -> FrameWitness.Sight {
+        try await settle(what, within: timeout) {
             for await sight in sights { return sight }
             return nil
         }
@@ -68,7 +68,7 @@ struct MeasuredPlayback: Sendable {
 
     @discardableResult
     private func settle<Value: Sendable>(
-        _ what: String, within patience: TimeSpan, _ body: @escaping @Sendable () async -> Value?
+        _ what: String, within timeout: TimeSpan, _ body: @escaping @Sendable () async -> Value?
     ) async throws -> Value {
         let events = player.events()
         return try await withThrowingTaskGroup(of: Value?.self) { group in
@@ -80,8 +80,8 @@ struct MeasuredPlayback: Sendable {
                 return nil
             }
             group.addTask {
-                try await Task.sleep(for: patience.duration)
-                throw BenchFailure("\(what) did not come within \(patience)")
+                try await Task.sleep(for: timeout.duration)
+                throw BenchFailure("\(what) did not come within \(timeout)")
             }
             defer { group.cancelAll() }
             while let value = try await group.next() {

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// A film whose frames carry their number, divided for low-latency HLS: fragmented MP4 with a fixed number of parts in
 /// a segment, which begins with a key frame. The film is available as one file too.
@@ -82,8 +82,8 @@ struct StampedFilm {
             frame.planeU.update(repeating: UInt8(100 + index % 50), count: frame.strideUV * halves.height)
             frame.planeV.update(repeating: 140, count: frame.strideUV * halves.height)
             let time = captureTime + position(of: index)
-            TestPictureStrip.draw(
-                TestPictureStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
+            TestPatternStrip.draw(
+                TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
             fputs("FRAME\n", file)
             let planes = [
                 (frame.planeY, frame.strideY, dimensions), (frame.planeU, frame.strideUV, halves),

@@ -1,8 +1,8 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastJSON
-import PCastMedia
 
 /// A platform and a publisher of the test pattern, each in its own process as in production.
 struct LiveStream: Sendable {

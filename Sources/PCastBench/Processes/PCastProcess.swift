@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 
 /// A process of `pcast`, or of another program of this build, and its JSON events.
 final class PCastProcess: Sendable {
@@ -72,9 +72,9 @@ final class PCastProcess: Sendable {
 
     /// Returns the next event with a name; earlier events are discarded. Throws `BenchFailure` if the program ends
     /// before, or does not report it in time.
-    func next(_ name: String, within patience: Duration = .seconds(20)) async throws -> JSONObject {
+    func next(_ name: String, within timeout: Duration = .seconds(20)) async throws -> JSONObject {
         let watchdog = Task { [process] in
-            try await Task.sleep(for: patience)
+            try await Task.sleep(for: timeout)
             process.terminate()
         }
         defer { watchdog.cancel() }

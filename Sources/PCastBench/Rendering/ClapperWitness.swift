@@ -1,6 +1,6 @@
+import PCastCore
 import PCastDevices
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// Captures the screen of an X server and the output of an audio server, and records when the screen becomes white and
@@ -23,7 +23,7 @@ final class ClapperWitness: Sendable {
     private let hearing: AsyncStream<Void>
     private let heard: AsyncStream<Void>.Continuation
     private let screen: ScreenSource
-    private let sound: SystemSoundSource
+    private let sound: SystemAudioSource
     private let state = Mutex(State())
 
     /// Starts to capture. Throws `DeviceError` if the display or the audio server is not available.
@@ -31,7 +31,7 @@ final class ClapperWitness: Sendable {
         (hearing, heard) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         screen = try ScreenSource(
             ScreenSpecification(display: display), frameRate: Self.frameRate, showsPointer: false)
-        sound = try SystemSoundSource(channels: 1, server: soundServer)
+        sound = try SystemAudioSource(channels: 1, server: soundServer)
         try screen.start { [weak self] in
             self?.see($0)
         } ended: { _ in

@@ -1,7 +1,7 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 import PCastRendering
 import PCastWindow
 
@@ -21,7 +21,7 @@ struct RenderRun: Sendable {
     let file: String
 
     func run() async throws -> JSONObject {
-        let window = PictureWindow(WindowOptions(title: "pcast-bench"))
+        let window = VideoWindow(WindowOptions(title: "pcast-bench"))
         try await window.open()
         let queue = FrameQueue<Entry>(capacity: Self.ahead)
         let reader = try MediaReader(uri: file)
@@ -64,7 +64,7 @@ struct RenderRun: Sendable {
         }
     }
 
-    private func show(_ queue: FrameQueue<Entry>, in window: PictureWindow) {
+    private func show(_ queue: FrameQueue<Entry>, in window: VideoWindow) {
         let start = MonotonicClock.now() + Self.lead
         while let entry = queue.pop() {
             Pacer.sleep(until: start + entry.moment)
@@ -73,7 +73,7 @@ struct RenderRun: Sendable {
     }
 
     /// Waits, for at most one second, until the window has shown or dropped the last frame.
-    private func settle(_ window: PictureWindow, frames: Int) async {
+    private func settle(_ window: VideoWindow, frames: Int) async {
         let deadline = MonotonicClock.now() + .seconds(1)
         while window.statistics.picturesShown + window.statistics.picturesLeftOut < frames,
             MonotonicClock.now() < deadline

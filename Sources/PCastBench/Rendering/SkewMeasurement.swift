@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// Measures the synchronization of audio and video of `pcast play` in a window, by capture from a virtual X server and
 /// from an audio server with a null sink.
@@ -12,7 +12,7 @@ enum SkewMeasurement {
         try make(film, seconds: seconds)
         let display = try MemoryDisplay(size: "1280x720")
         defer { display.end() }
-        let server = try MemorySoundServer()
+        let server = try MemoryAudioServer()
         defer { server.end() }
         let witness = try ClapperWitness(display: display.name, soundServer: server.address)
         defer { witness.stop() }

@@ -1,8 +1,8 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastJSON
-import PCastMedia
 
 /// A platform that stores its data in a directory, and a publisher of small video frames, each in its own process.
 struct SessionStage: Sendable {
@@ -26,7 +26,7 @@ struct SessionStage: Sendable {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-bench-\(UUID())").path
         let platform = try PCastProcess(
             [
-                "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--data", directory, "--session-absence",
+                "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--data", directory, "--session-timeout",
                 "\(absence)s",
             ], environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"])
         do {
@@ -73,9 +73,9 @@ struct SessionStage: Sendable {
 
     /// Returns the resources in use when only the publisher is connected, or after at most a minute.
     func settled() async throws -> PlatformHoldings {
-        let patience = ContinuousClock.now + .seconds(60)
+        let timeout = ContinuousClock.now + .seconds(60)
         var last = try await holdings()
-        while ContinuousClock.now < patience, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
+        while ContinuousClock.now < timeout, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
             try await Task.sleep(for: .milliseconds(250))
             last = try await holdings()
         }
@@ -88,8 +88,8 @@ struct SessionStage: Sendable {
     /// for that.
     func settled(unlike before: PlatformHoldings, by limit: Double) async throws -> PlatformHoldings {
         var last = try await settled()
-        let patience = ContinuousClock.now + Self.ebb
-        while ContinuousClock.now < patience, let memory = last.memory, let least = before.memory,
+        let timeout = ContinuousClock.now + Self.ebb
+        while ContinuousClock.now < timeout, let memory = last.memory, let least = before.memory,
             memory - least > limit
         {
             try await Task.sleep(for: .seconds(1))

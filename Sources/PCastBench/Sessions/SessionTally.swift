@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 import Synchronization
 
 /// Counters of events over all sessions.

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastTimeline
 import PCastWeb
 import Synchronization
@@ -22,7 +22,7 @@ enum TimelineCrowd {
     /// The pause between two events.
     private static let pause = TimeSpan.milliseconds(700)
     /// The timeout for the last event.
-    private static let patience = TimeSpan.seconds(20 as Int64)
+    private static let timeout = TimeSpan.seconds(20 as Int64)
 
     static func measure(_ stage: TimelineStage, _ count: Int, rounds: Int) async throws -> Figures {
         var event = GameEvent()
@@ -43,7 +43,7 @@ enum TimelineCrowd {
             try await stage.tell("POST", game + "/events/goal-\(round)", event.object)
             try await Task.sleep(for: pause.duration)
         }
-        try? await readers.await(count * (1 + rounds), within: patience)
+        try? await readers.await(count * (1 + rounds), within: timeout)
         let arrivals = readers.arrivals
         // The first message contains the events from before the connection.
         let latencies = zip(sent, arrivals.dropFirst()).flatMap { sent, arrived in

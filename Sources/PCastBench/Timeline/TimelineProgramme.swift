@@ -1,7 +1,7 @@
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import PCastPlayback
 import PCastTimeline
 import Synchronization

@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 import PCastTimeline
 import PCastWeb
 

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import PCastPlayback
 import PCastTimeline
 import Synchronization

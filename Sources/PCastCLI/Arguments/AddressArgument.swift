@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// An IPv4 or IPv6 address.
 struct AddressArgument: ExpressibleByArgument, Equatable {

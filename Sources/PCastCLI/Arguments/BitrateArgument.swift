@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// A bit rate from 10 kbit/s to 100 Mbit/s, written as `2500k`, `2.5M`, or `2500000` in bits per second.
 struct BitrateArgument: ExpressibleByArgument, Equatable {

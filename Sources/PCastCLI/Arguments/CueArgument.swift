@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 import PCastPlayback
 
 /// A cue point, written as `90s`, or as `90s=goal` with its type.

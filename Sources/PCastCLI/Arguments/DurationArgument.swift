@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// A duration of at most 100 years, written as `500ms`, `10s`, `5m`, `1h` or `1.5s`. It may also be an ISO 8601
 /// duration of days, hours, minutes and seconds, such as `PT10S` or `P1DT12H`.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastPlatform
 
 /// A limit of a platform, written as `NAME=NUMBER`. A bit rate may be written as `2500k` or `2.5M`.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 
 /// A block of addresses such as `10.0.0.0/8`, or a single address.
 struct NetworkArgument: ExpressibleByArgument {

@@ -3,10 +3,10 @@ import PCastPlatform
 
 /// The header field of a proxy: `x-forwarded-for` or `forwarded`.
 struct ProxyFieldArgument: ExpressibleByArgument {
-    let field: ProxyField
+    let field: ForwardedHeader
 
     init?(argument: String) {
-        guard let field = ProxyField(rawValue: argument.lowercased()) else { return nil }
+        guard let field = ForwardedHeader(rawValue: argument.lowercased()) else { return nil }
         self.field = field
     }
 }

@@ -20,7 +20,7 @@ struct OperationOptions: ParsableArguments {
         help: ArgumentHelp(
             "The field in which it says so: x-forwarded-for or forwarded. (default: x-forwarded-for)",
             valueName: "name"))
-    var proxyField: ProxyFieldArgument?
+    var forwardedHeader: ProxyFieldArgument?
 
     @Option(
         help: ArgumentHelp(
@@ -49,7 +49,7 @@ struct OperationOptions: ParsableArguments {
     func complete(_ configuration: inout PlatformConfiguration, _ settings: Settings) throws {
         for limit in try settings.values("limit", limit) { try limit.set(in: &configuration.limits) }
         configuration.trustedProxies = try settings.values("trusted-proxy", trustedProxy).map(\.network)
-        configuration.proxyField = try settings.value("proxy-field", proxyField)?.field ?? .forwardedFor
+        configuration.forwardedHeader = try settings.value("forwarded-header", forwardedHeader)?.field ?? .forwardedFor
         configuration.metricsToken = try settings.value("metrics-token", metricsToken)
         configuration.frameAncestors = try settings.values("frame-ancestor", frameAncestor)
         for source in configuration.frameAncestors where !Self.isSource(source) {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import PCastMedia
+import PCastCore
 import PCastPlayback
 
 /// The command `pcast play`.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import PCast
-import PCastMedia
+import PCastCore
 
 /// The command `pcast playout`.
 struct PlayoutCommand: AsyncCommand {
@@ -71,7 +71,7 @@ struct PlayoutCommand: AsyncCommand {
 
     @Flag(
         help: "End with the stream, whatever the reason, rather than publish again when the platform has lost it.")
-    var once = false
+    var noReconnect = false
 
     @OptionGroup var output: OutputOptions
 
@@ -88,7 +88,7 @@ struct PlayoutCommand: AsyncCommand {
             publication: try PublicationPlan(
                 uri: uri, tokens: token, listen: listen, tags: tag,
                 encoding: PublishOptions(videoCodec: codec == .vp8 ? .vp8 : .h264, videoBitrate: bitrate?.bitrate),
-                duration: duration?.span, isOnce: once))
+                duration: duration?.span, noReconnect: noReconnect))
         try await PlayoutRun(plan, Console(output)).run()
     }
 }

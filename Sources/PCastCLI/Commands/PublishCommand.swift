@@ -98,11 +98,11 @@ struct PublishCommand: AsyncCommand {
             Go on with the stream that this token, or one that applies the same tags, published before with the same \
             tags, where its publisher is gone.
             """)
-    var takeOver = false
+    var resume = false
 
     @Flag(
         help: "End with the stream, whatever the reason, rather than publish again when the platform has lost it.")
-    var once = false
+    var noReconnect = false
 
     @OptionGroup var output: OutputOptions
 
@@ -125,13 +125,13 @@ struct PublishCommand: AsyncCommand {
             videoCodec: videoCodec,
             videoEncoder: try Self.encoderChoice(settings.value("encoder", encoder) ?? "automatic", of: videoCodec),
             videoBitrate: try settings.value("bitrate", bitrate)?.bitrate, layers: layers)
-        encoding.takesOver = try settings.flag("take-over", takeOver)
+        encoding.resumes = try settings.flag("resume", resume)
         return PublishPlan(
             publication: try PublicationPlan(
                 uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
                 listen: try settings.value("listen", listen), tags: try settings.values("tag", tag),
                 encoding: encoding, duration: try settings.value("for", duration)?.span,
-                isOnce: try settings.flag("once", once)),
+                noReconnect: try settings.flag("no-reconnect", noReconnect)),
             video: try settings.value("video", video)?.source, audio: try settings.value("audio", audio)?.source,
             videoConstraints: try Self.constraints(
                 settings.values("video-constraint", videoConstraint), .video,

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCast
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 
 /// The command `pcast pull`.
 struct PullCommand: AsyncCommand {
@@ -10,8 +10,8 @@ struct PullCommand: AsyncCommand {
         abstract: "Have a platform publish what an address holds, or what an encoder pushes to it.",
         discussion: """
             The platform opens the address itself: http, https, rtsp, srt, rtmp or rtmps, where it may reach it (“pcast \
-            serve --uri-network”). srt://0.0.0.0:9000?mode=listener listens for an encoder on a port that “pcast serve \
-            --uri-ports” allows. A token needs the capability publish-uri.
+            serve --media-allow”). srt://0.0.0.0:9000?mode=listener listens for an encoder on a port that “pcast serve \
+            --srt-pull-ports” allows. A token needs the capability publish-uri.
             """)
 
     @Argument(help: ArgumentHelp("What is pulled, or listened on.", valueName: "address"))

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCast
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 
 /// The command `pcast push`.
 struct PushCommand: AsyncCommand {
@@ -10,7 +10,7 @@ struct PushCommand: AsyncCommand {
         abstract: "Have a platform push a stream to an address.",
         discussion: """
             The platform connects to the address itself: srt, rtmp, rtmps or rtsp, where it may reach it (“pcast serve \
-            --uri-network”). The stream's pictures must be H.264. A token is one for streaming and needs the capability \
+            --media-allow”). The stream's pictures must be H.264. A token is one for streaming and needs the capability \
             egress.
             """)
 

@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 import PCastPlatform
 
 /// The options of `pcast serve` for persistent data.
@@ -24,18 +24,18 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "Addresses that callbacks may reach although they are not public, as 10.0.0.0/8; may be repeated.",
             valueName: "network"))
-    var callbackNetwork: [NetworkArgument] = []
+    var webhookAllow: [NetworkArgument] = []
 
-    func keeping(_ settings: Settings) throws -> RecordKeeping {
+    func keeping(_ settings: Settings) throws -> StorageConfiguration {
         let directory = try settings.value("data", data)
         let keyFile = try settings.value("data-key", dataKey)
         guard directory != nil || keyFile == nil else {
             throw CommandFailure(.unusableArguments, "--data-key seals what is kept: give --data as well.")
         }
-        return RecordKeeping(
+        return StorageConfiguration(
             directory: directory, keyFile: keyFile,
-            retention: try settings.value("retention", retention)?.span ?? RecordKeeping.defaultRetention,
-            callbackNetworks: try settings.values("callback-network", callbackNetwork).map(\.network),
+            retention: try settings.value("retention", retention)?.span ?? StorageConfiguration.defaultRetention,
+            webhookAllowedNetworks: try settings.values("webhook-allow", webhookAllow).map(\.network),
             fallback: RandomApplication.make(id: "local").platformApplication)
     }
 }

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 import PCastPlatform
 
 /// The command `pcast serve`.
@@ -69,7 +69,7 @@ struct ServeCommand: AsyncCommand {
     @Option(
         help: ArgumentHelp(
             "The host that clients are told for TURN. (default: the one that they have come by)", valueName: "host"))
-    var tlsName: String?
+    var turnHost: String?
 
     @OptionGroup var records: RecordOptions
 
@@ -86,7 +86,7 @@ struct ServeCommand: AsyncCommand {
 
     func run() async throws {
         // With few arenas, clients that join and leave cause less fragmentation. The media threads do not allocate.
-        Heap.limitArenas(to: ProcessInfo.processInfo.activeProcessorCount)
+        MallocTuning.limitArenas(to: ProcessInfo.processInfo.activeProcessorCount)
         let console = Console(output)
         let settings = try Settings(command: "serve", config: configuration.config)
         let applications = try settings.values("application", application)
@@ -115,7 +115,7 @@ struct ServeCommand: AsyncCommand {
             applications: try settings.values("application", application).map(\.platformApplication),
             tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
             tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
-            tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
+            tlsKey: try settings.value("tls-key", tlsKey), turnHost: try settings.value("turn-host", turnHost),
             records: try records.keeping(settings))
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         guard configuration.tlsPort != nil || !hasFiles else {
@@ -180,7 +180,7 @@ struct ServeCommand: AsyncCommand {
         if let tlsPort = listening.tlsPort {
             console.say("By TLS, for networks that let nothing else through, everything is on port \(tlsPort).")
         }
-        if listening.isOpenToThisMachine {
+        if listening.allowsAnonymousLoopback {
             console.say("Everyone on this computer may publish and watch: \(uri)/publish")
         } else {
             let names = listening.applications.map(\.id.description).joined(separator: ", ")

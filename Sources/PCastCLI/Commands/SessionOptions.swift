@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 import PCastPlatform
 
 /// The options of `pcast serve` for reconnecting clients.
@@ -8,18 +8,18 @@ struct SessionOptions: ParsableArguments {
         help: ArgumentHelp(
             "A session whose client has no connection ends after that, and its streams. (default: 180s)",
             valueName: "duration"))
-    var sessionAbsence: DurationArgument?
+    var sessionTimeout: DurationArgument?
 
     @Option(
         help: ArgumentHelp(
             "For so long after a crash streams may be gone on with; then they end as failed. (default: 15s)",
             valueName: "duration"))
-    var returnTime: DurationArgument?
+    var reconnectGrace: DurationArgument?
 
     func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
-        if let absence = try settings.value("session-absence", sessionAbsence) {
-            configuration.sessionAbsence = absence.span
+        if let absence = try settings.value("session-timeout", sessionTimeout) {
+            configuration.sessionTimeout = absence.span
         }
-        if let time = try settings.value("return-time", returnTime) { configuration.returnTime = time.span }
+        if let time = try settings.value("reconnect-grace", reconnectGrace) { configuration.reconnectGrace = time.span }
     }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// The command `pcast streams list`.
 struct StreamsListCommand: AsyncCommand {

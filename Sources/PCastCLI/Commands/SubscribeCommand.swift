@@ -45,7 +45,7 @@ struct SubscribeCommand: AsyncCommand {
     var record: String?
 
     @Flag(help: "End with the stream, whatever the reason, rather than watch again when it has failed.")
-    var once = false
+    var noReconnect = false
 
     @OptionGroup var output: OutputOptions
 
@@ -67,7 +67,7 @@ struct SubscribeCommand: AsyncCommand {
             stream: try settings.value("stream", stream), duration: try settings.value("for", duration)?.span,
             render: place,
             screenshot: try settings.value("screenshot", screenshot), recording: recording,
-            isOnce: try settings.flag("once", once) || recording != nil)
+            noReconnect: try settings.flag("no-reconnect", noReconnect) || recording != nil)
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
             throw CommandFailure(.unusableArguments, "--screenshot writes a .png, .jpg or .jpeg file.")
         }

@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastTimeline
 
 /// The command `pcast timeline add`.
@@ -10,11 +10,11 @@ struct TimelineAddCommand: AsyncCommand {
         abstract: "Tell what has happened in a game, or what is otherwise than was told.",
         discussion: """
             Viewers hear of it when their picture comes to that moment. What is told again under its --id takes the place of \
-            what was told before, with --change only the fields that are given; --withdraw says that it is not so.
+            what was told before, with --update only the fields that are given; --delete says that it is not so.
 
             For example, a goal that has just fallen, and then who has scored it:
               pcast timeline add NHL 2354717 --id goal-1 --type goal --team home
-              pcast timeline add NHL 2354717 --id goal-1 --change --description "A. Scorer, 1:0"
+              pcast timeline add NHL 2354717 --id goal-1 --update --description "A. Scorer, 1:0"
             """)
 
     @OptionGroup var game: TimelineGameArguments
@@ -44,17 +44,17 @@ struct TimelineAddCommand: AsyncCommand {
     var event: String?
 
     @Flag(help: "Change the given fields of an event that was told, and leave the others.")
-    var change = false
+    var update = false
 
     @Flag(help: "The event is not so.")
-    var withdraw = false
+    var delete = false
 
     @OptionGroup var administration: AdministrationOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        guard !(change && withdraw) else { throw ValidationError("--change and --withdraw do not go together.") }
-        guard id != nil || !(change || withdraw) else { throw ValidationError("Which event: give its --id.") }
+        guard !(update && delete) else { throw ValidationError("--update and --delete do not go together.") }
+        guard id != nil || !(update || delete) else { throw ValidationError("Which event: give its --id.") }
     }
 
     func run() async throws {
@@ -62,10 +62,10 @@ struct TimelineAddCommand: AsyncCommand {
         let producer = TimelineProducer(try administration.administration(), try game.named())
         let now = SystemClock.now()
         let answer: TimelineProducer.Answer
-        let event = withdraw ? nil : try self.read(now)
+        let event = delete ? nil : try self.read(now)
         let name = id ?? event?.id ?? event?.timestamp ?? Timestamp.text(now)
         if let event {
-            answer = try await producer.send(change ? "PATCH" : "POST", event: name, body: event.object)
+            answer = try await producer.send(update ? "PATCH" : "POST", event: name, body: event.object)
         } else {
             answer = try await producer.send("DELETE", event: name)
         }
@@ -90,7 +90,7 @@ struct TimelineAddCommand: AsyncCommand {
         if let team { event.teamInvolved = TeamSide(rawValue: team) }
         if let period { event.period = period }
         if let at { event.timestamp = at }
-        if event.timestamp == nil, !change { event.timestamp = Timestamp.text(now) }
+        if event.timestamp == nil, !update { event.timestamp = Timestamp.text(now) }
         do throws(TimelineError) {
             try event.check()
         } catch {

@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 import PCastTimeline
 

@@ -1,6 +1,6 @@
 import ArgumentParser
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastTimeline
 
 /// The command `pcast timeline import`.

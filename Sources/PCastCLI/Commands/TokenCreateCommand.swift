@@ -1,7 +1,7 @@
 import ArgumentParser
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 
 /// The command `pcast token create`.
 struct TokenCreateCommand: ParsableCommand {

@@ -13,7 +13,7 @@ struct WorkerCommand: AsyncCommand {
         shouldDisplay: false)
 
     func run() async throws {
-        guard let line = readLine(), let order = WorkOrder(line: line) else {
+        guard let line = readLine(), let order = IngestJob(line: line) else {
             throw CommandFailure(.unusableArguments, "“pcast serve” starts its workers by itself.")
         }
         // The platform holds the other end of standard input while it runs. This process must end with it, even if the
@@ -23,15 +23,15 @@ struct WorkerCommand: AsyncCommand {
             _exit(0)
         }
         watch.start()
-        if order.guardAddress == nil, let hold = WorkGuard.Hold.available(for: order) {
+        if order.guardAddress == nil, let hold = JobSandbox.Hold.available(for: order) {
             guard let program = Bundle.main.executablePath else {
                 throw CommandFailure(.failed, "The path of this program is unknown, so its worker cannot be started.")
             }
-            let guarded = WorkGuard(order, hold) { StandardOutput.write($0) }
+            let guarded = JobSandbox(order, hold) { StandardOutput.write($0) }
             await guarded?.run(program, ["worker"], environment: ProcessInfo.processInfo.environment)
             return
         }
-        await StreamWorker(order) { report in
+        await StreamJob(order) { report in
             StandardOutput.write(report.line)
         }.run()
     }

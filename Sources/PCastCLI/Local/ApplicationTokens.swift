@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 
 /// The tokens that an application creates for its own publishers and subscribers.
 struct ApplicationTokens {

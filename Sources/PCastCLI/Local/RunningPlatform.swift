@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastPlatform
 import Synchronization
 
@@ -10,11 +10,11 @@ final class RunningPlatform: Sendable {
     /// The maximum time that the platform takes to stop.
     private let ending: Mutex<TimeSpan>
     /// Raised when the platform is stopping, because closed connections need not be reported then.
-    private let isEnding: Signpost
+    private let isEnding: AtomicFlag
 
     private init(
         _ platform: Platform, _ listening: PlatformListening, drainTime: TimeSpan, _ task: Task<Void, any Error>,
-        _ isEnding: Signpost
+        _ isEnding: AtomicFlag
     ) {
         self.platform = platform
         ending = Mutex(drainTime)
@@ -27,7 +27,7 @@ final class RunningPlatform: Sendable {
     ///
     /// - Throws: ``CommandFailure``, or `CancellationError`.
     static func start(_ configuration: PlatformConfiguration, _ console: Console) async throws -> RunningPlatform {
-        let isEnding = Signpost()
+        let isEnding = AtomicFlag()
         let platform = Platform(
             configuration, logger: ConsoleLogHandler.logger("platform", on: console, until: isEnding))
         let (started, continuation) = AsyncThrowingStream<PlatformListening, any Error>.makeStream()

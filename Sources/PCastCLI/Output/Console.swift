@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 import PCastWeb
 import Synchronization
 

@@ -6,13 +6,13 @@ import PCastWeb
 struct ConsoleLogHandler: LogHandler {
     private let label: String
     private let console: Console
-    private let silence: Signpost
+    private let silence: AtomicFlag
     var metadata: Logger.Metadata = [:]
     /// The level of this logger, if one was set.
     private var ownLevel: Logger.Level?
 
     /// Creates a handler. `silence` is raised to suppress messages while everything stops.
-    init(label: String, console: Console, silence: Signpost) {
+    init(label: String, console: Console, silence: AtomicFlag) {
         self.label = label
         self.console = console
         self.silence = silence
@@ -23,7 +23,7 @@ struct ConsoleLogHandler: LogHandler {
         set { ownLevel = newValue }
     }
 
-    static func logger(_ label: String, on console: Console, until silence: Signpost) -> Logger {
+    static func logger(_ label: String, on console: Console, until silence: AtomicFlag) -> Logger {
         Logger(label: label) { ConsoleLogHandler(label: $0, console: console, silence: silence) }
     }
 

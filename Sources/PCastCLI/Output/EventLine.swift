@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// An event as a line of JSON. Its object begins with `event` and `time`, followed by the other fields in order.
 struct EventLine {

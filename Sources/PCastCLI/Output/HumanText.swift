@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 extension WallTime {
     /// The time in UTC in ISO 8601 format with milliseconds, such as `2026-08-01T12:00:00.000Z`.

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// The wall clock, and the monotonic clock that the SDK's instants use.
 enum SystemClock {

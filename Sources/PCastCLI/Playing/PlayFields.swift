@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 
 /// The JSON event of a player's event; nil for events that occur with each frame or are reported in another way.

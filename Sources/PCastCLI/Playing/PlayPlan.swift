@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastPlayback
 
 /// The options of a `pcast play` run.

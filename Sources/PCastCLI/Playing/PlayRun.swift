@@ -1,6 +1,6 @@
 import PCast
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 
 /// A run of `pcast play`.
@@ -24,7 +24,7 @@ struct PlayRun: Sendable {
         let end = end
         let interruption = Interruption { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
-        let showing = try await ShowingPlace.open(plan.render, title: Source(plan.addresses[0]).name)
+        let showing = try await DisplayTarget.open(plan.render, title: Source(plan.addresses[0]).name)
         if showing?.coversTerminal == true { console.cover() }
         let cause: PlayEnd.Cause
         do {
@@ -38,7 +38,7 @@ struct PlayRun: Sendable {
         try conclude(cause)
     }
 
-    private func play(at showing: ShowingPlace?) async throws -> PlayEnd.Cause {
+    private func play(at showing: DisplayTarget?) async throws -> PlayEnd.Cause {
         let controls = showing.map { PlayerControls(on: $0.surface) }
         let player = Player(
             .media(isHeard: showing != nil, shownOn: controls?.surface, subscribe: PlayStreams.subscribe))
@@ -80,7 +80,7 @@ struct PlayRun: Sendable {
 
     // MARK: Keys
 
-    private func steer(_ player: Player, by showing: ShowingPlace) async {
+    private func steer(_ player: Player, by showing: DisplayTarget) async {
         for await event in showing.surface.events {
             switch event {
             case .key(.character("q")), .key(.escape), .closed, .lost: end.end(.interrupted)

@@ -8,10 +8,10 @@ enum PlayStreams {
         guard let address = StreamAddress(source.address) else { throw .unsupportedAddress(source.name) }
         let plan = SubscribePlan(
             uri: address.platform, tokens: address.token.map { [$0] } ?? [], stream: address.stream, duration: nil,
-            render: .null, screenshot: nil, recording: nil, isOnce: true)
-        let place: SubscribePlace
+            render: .null, screenshot: nil, recording: nil, noReconnect: true)
+        let place: SubscribeTarget
         do {
-            place = try await SubscribePlace.find(plan)
+            place = try await SubscribeTarget.find(plan)
         } catch {
             throw refusal(of: address.name, error)
         }

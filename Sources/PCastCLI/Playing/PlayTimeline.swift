@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 
 /// The timeline of `pcast play --timeline`, whose events are reported when the video reaches them.

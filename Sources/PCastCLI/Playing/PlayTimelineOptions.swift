@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastMedia
+import PCastCore
 import PCastPlayback
 
 /// The timeline options of `pcast play`.

@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 import PCastPlayback
 
 /// The options of a `pcast playout` run.

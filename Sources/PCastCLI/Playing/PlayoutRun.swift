@@ -1,6 +1,6 @@
 import PCast
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 
 /// A run of `pcast playout`: a channel, including the platform that it may start.
@@ -23,7 +23,7 @@ struct PlayoutRun: Sendable {
     /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run() async throws { try await client.publish(plan.publication, broadcast) }
 
-    private func broadcast(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
+    private func broadcast(by pcast: PCast, to place: PublishTarget) async throws -> RunEnd.Cause {
         let outlet = PlaybackOutlet(frameRate: Double(plan.frameRate))
         // The page is opened first, so that an error is reported before anything is published.
         let page = try await openPage(over: outlet)

@@ -1,18 +1,18 @@
 import PCast
-import PCastMedia
+import PCastCore
 
 extension ClientRun {
     /// Opens the platform of a plan, runs `work` with it until the run ends, and closes it in any case.
     ///
     /// - Throws: ``CommandFailure`` unless it ended as requested.
     func publish(
-        _ plan: PublicationPlan, _ work: (PCast, PublishPlace) async throws -> RunEnd.Cause
+        _ plan: PublicationPlan, _ work: (PCast, PublishTarget) async throws -> RunEnd.Cause
     ) async throws {
         try await run {
             let place =
                 plan.isEmbedded
-                ? try await PublishPlace.embedded(listen: plan.listen, console)
-                : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
+                ? try await PublishTarget.embedded(listen: plan.listen, console)
+                : try PublishTarget.named(uri: plan.uri, tokens: plan.tokens)
             place.announce(on: console, isAsked: plan.listen != nil)
             let result: Result<RunEnd.Cause, any Error>
             do {
@@ -29,7 +29,7 @@ extension ClientRun {
     ///
     /// - Throws: `PCastError`.
     func begin(
-        _ mediaStream: MediaStream, by pcast: PCast, at place: PublishPlace, _ plan: PublicationPlan
+        _ mediaStream: MediaStream, by pcast: PCast, at place: PublishTarget, _ plan: PublicationPlan
     ) async throws(PCastError) -> RecoveringStream<Publisher> {
         try await settingUp(pcast) { () throws(PCastError) in
             _ = try await pcast.start(authenticationToken: place.tokens.authentication)
@@ -41,7 +41,7 @@ extension ClientRun {
 
     /// Reports the state of a stream, each time that it is published. `media` are its devices; nil if it has none.
     func attend(
-        _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at place: PublishPlace,
+        _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at place: PublishTarget,
         _ plan: PublicationPlan
     ) async {
         await follow(publishing, as: plan.policy) { publisher in
@@ -59,12 +59,12 @@ extension ClientRun {
         var seconds = 0
         for await statistics in publisher.statistics {
             let elapsed = SystemClock.monotonic() - beginning
-            console.event("stats", PublishFigures.fields(statistics, media))
+            console.event("stats", PublishMetrics.fields(statistics, media))
             console.show(
-                PublishFigures.block(
+                PublishMetrics.block(
                     statistics, media, elapsed: elapsed, link: link.current, quality: publisher.dataQuality))
             seconds += 1
-            if !console.isLive, seconds % 10 == 0 { console.say(PublishFigures.line(statistics, elapsed: elapsed)) }
+            if !console.isLive, seconds % 10 == 0 { console.say(PublishMetrics.line(statistics, elapsed: elapsed)) }
         }
     }
 }

@@ -1,16 +1,16 @@
 import PCast
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// Streams that are retried when they end, while the run continues.
 extension ClientRun {
-    /// Returns the policy after the end of a stream, where no user can be asked. If `isOnce` is true, each end ends the
+    /// Returns the policy after the end of a stream, where no user can be asked. If `noReconnect` is true, each end ends the
     /// run.
-    static func policy(isOnce: Bool) -> RecoveryPolicy {
+    static func policy(noReconnect: Bool) -> RecoveryPolicy {
         var policy = RecoveryPolicy()
         for reason in StreamEndedReason.allCases {
             let action = policy.actions[reason] ?? .offer
-            if isOnce || action == .offer { policy.actions[reason] = .report }
+            if noReconnect || action == .offer { policy.actions[reason] = .report }
         }
         return policy
     }

@@ -1,6 +1,6 @@
 import PCast
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// The common part of the commands that use a session: the session, the causes that end the run, and the report and
 /// exit status of the end.
@@ -47,7 +47,7 @@ struct ClientRun: Sendable {
     func withClient(
         at uri: String?, _ work: (PCast) async throws -> RunEnd.Cause
     ) async throws -> RunEnd.Cause {
-        let isEnding = Signpost()
+        let isEnding = AtomicFlag()
         var options = PCastOptions(uri: uri)
         options.configureLogging(ConsoleLogHandler.logger("client", on: console, until: isEnding))
         let pcast = PCast(options)
@@ -74,7 +74,7 @@ struct ClientRun: Sendable {
     func settingUp<Value: Sendable>(
         _ pcast: PCast, _ setUp: () async throws(PCastError) -> Value
     ) async throws(PCastError) -> Value {
-        let isOver = Signpost()
+        let isOver = AtomicFlag()
         defer { isOver.raise() }
         let end = end
         Task {

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A handler of SIGINT (Ctrl-C) and SIGTERM. The first signal stops the command cleanly, and a later one ends the

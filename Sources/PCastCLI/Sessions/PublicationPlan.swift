@@ -10,17 +10,17 @@ struct PublicationPlan: Sendable {
     let encoding: PublishOptions
     let duration: TimeSpan?
     /// Whether the run ends with its stream for any reason.
-    let isOnce: Bool
+    let noReconnect: Bool
 
     /// Creates a plan.
     ///
     /// - Throws: ``CommandFailure`` if `listen` is given but no platform is embedded.
     init(
         uri: String?, tokens: [String], listen: ListenArgument?, tags: [String], encoding: PublishOptions,
-        duration: TimeSpan?, isOnce: Bool
+        duration: TimeSpan?, noReconnect: Bool
     ) throws {
         (self.uri, self.tokens, self.listen, self.tags) = (uri, tokens, listen, tags)
-        (self.encoding, self.duration, self.isOnce) = (encoding, duration, isOnce)
+        (self.encoding, self.duration, self.noReconnect) = (encoding, duration, noReconnect)
         if listen != nil, !isEmbedded {
             throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")
         }
@@ -29,5 +29,5 @@ struct PublicationPlan: Sendable {
     /// Whether a platform is started in this process.
     var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
 
-    var policy: RecoveryPolicy { ClientRun.policy(isOnce: isOnce) }
+    var policy: RecoveryPolicy { ClientRun.policy(noReconnect: noReconnect) }
 }

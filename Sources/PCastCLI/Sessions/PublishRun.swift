@@ -1,6 +1,6 @@
 import PCast
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// A run of `pcast publish`, including the platform that it may start.
 struct PublishRun: Sendable {
@@ -17,8 +17,8 @@ struct PublishRun: Sendable {
     func run() async throws { try await client.publish(plan.publication, publish) }
 
     /// Publishes until the run ends.
-    private func publish(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
-        let preview = try await ShowingPlace.open(plan.isPreviewed ? .window : .null, title: "PCast: preview")
+    private func publish(by pcast: PCast, to place: PublishTarget) async throws -> RunEnd.Cause {
+        let preview = try await DisplayTarget.open(plan.isPreviewed ? .window : .null, title: "PCast: preview")
         defer { preview?.close() }
         let media = try await pcast.getUserMedia(try await sources(by: pcast))
         defer { media.stop() }
@@ -42,7 +42,7 @@ struct PublishRun: Sendable {
     }
 
     /// Renders the sources as a preview; nil if none is requested.
-    private func show(_ media: UserMediaStream, at preview: ShowingPlace?) throws -> Renderer? {
+    private func show(_ media: UserMediaStream, at preview: DisplayTarget?) throws -> Renderer? {
         guard let preview else { return nil }
         let renderer = media.mediaStream.createRenderer(
             RendererOptions(useNullAudioDevice: true, autoMirroringEnabled: true))

@@ -1,7 +1,7 @@
 import PCast
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 
 /// A run of `pcast pull` or `pcast push`, whose media the platform processes itself.
 struct RemoteRun: Sendable {

@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 
 /// A stream of a `pcast subscribe` run that is decoded, rendered and recorded.
 struct ShownStream: Sendable {
@@ -16,7 +16,7 @@ struct ShownStream: Sendable {
     /// `path` is the file of the recording; nil for none.
     ///
     /// - Throws: ``CommandFailure`` if the stream cannot be decoded, or `PCastError` if it cannot be recorded.
-    init(_ stream: MediaStream, at place: ShowingPlace?, recording path: String?) throws {
+    init(_ stream: MediaStream, at place: DisplayTarget?, recording path: String?) throws {
         self.stream = stream
         // Where it is seen it is heard as well.
         renderer = stream.createRenderer(

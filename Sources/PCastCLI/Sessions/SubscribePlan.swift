@@ -11,5 +11,5 @@ struct SubscribePlan: Sendable {
     var screenshot: String?
     var recording: String?
     /// Whether the run ends with its stream for any reason. It is always true for a recording.
-    var isOnce: Bool
+    var noReconnect: Bool
 }

@@ -1,6 +1,6 @@
 import PCast
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// A run of `pcast subscribe`.
 struct SubscribeRun: Sendable {
@@ -16,8 +16,8 @@ struct SubscribeRun: Sendable {
 
     func run() async throws {
         try await client.run {
-            let place = try await SubscribePlace.find(plan)
-            let showing = try await ShowingPlace.open(plan.render, title: "PCast")
+            let place = try await SubscribeTarget.find(plan)
+            let showing = try await DisplayTarget.open(plan.render, title: "PCast")
             if showing?.coversTerminal == true { console.cover() }
             defer {
                 showing?.close()
@@ -29,10 +29,10 @@ struct SubscribeRun: Sendable {
 
     /// Subscribes until the run ends.
     private func watch(
-        _ place: SubscribePlace, at showing: ShowingPlace?, by pcast: PCast
+        _ place: SubscribeTarget, at showing: DisplayTarget?, by pcast: PCast
     ) async throws -> RunEnd.Cause {
         let beginning = SystemClock.monotonic()
-        let policy = ClientRun.policy(isOnce: plan.isOnce)
+        let policy = ClientRun.policy(noReconnect: plan.noReconnect)
         let watching = try await client.settingUp(pcast) { () throws(PCastError) in
             try await subscribe(to: place, by: pcast, as: policy)
         }
@@ -66,7 +66,7 @@ struct SubscribeRun: Sendable {
         return cause
     }
 
-    private func attend(_ shown: ShownStream, _ place: SubscribePlace, since beginning: Instant) async {
+    private func attend(_ shown: ShownStream, _ place: SubscribeTarget, since beginning: Instant) async {
         tell(shown.stream, place)
         let renderer = shown.renderer
         await withTaskGroup { group in
@@ -82,7 +82,7 @@ struct SubscribeRun: Sendable {
     ///
     /// - Throws: `PCastError`.
     private func subscribe(
-        to place: SubscribePlace, by pcast: PCast, as policy: RecoveryPolicy
+        to place: SubscribeTarget, by pcast: PCast, as policy: RecoveryPolicy
     ) async throws(PCastError) -> RecoveringStream<MediaStream> {
         // The task begins before the subscription.
         let starting = Task.immediate { () async -> PCastError? in
@@ -103,7 +103,7 @@ struct SubscribeRun: Sendable {
     }
 
     /// Processes a key of the window or terminal.
-    private func fulfil(_ wish: ShowingPlace.Wish, _ renderer: Renderer) async {
+    private func fulfil(_ wish: DisplayTarget.Wish, _ renderer: Renderer) async {
         switch wish {
         case .quit: client.end.end(.interrupted)
         case .mute:
@@ -127,7 +127,7 @@ struct SubscribeRun: Sendable {
     /// Writes the summary, the last frame and the recording.
     private func conclude(_ renderer: Renderer, _ recording: StreamRecording?) async throws {
         console.finish()
-        console.event("summary", ViewerFigures.summary(await renderer.summary()))
+        console.event("summary", ViewerMetrics.summary(await renderer.summary()))
         if let path = plan.screenshot {
             tell(try await renderer.screenshot(to: path), writtenTo: path)
             console.say("The last picture is in \(path).")
@@ -144,7 +144,7 @@ struct SubscribeRun: Sendable {
 
     // MARK: Reports
 
-    private func tell(_ stream: MediaStream, _ place: SubscribePlace) {
+    private func tell(_ stream: MediaStream, _ place: SubscribeTarget) {
         console.event("subscribed", ["streamId": .text(place.stream ?? stream.streamID?.description)])
         console.say("Watching \(place.stream ?? "the newest stream")\(place.uri.map { " at \($0)" } ?? "").")
         if !console.isLive { console.say("Ctrl-C ends it.") }
@@ -166,13 +166,13 @@ struct SubscribeRun: Sendable {
         var seconds = 0
         for await statistics in all {
             let elapsed = SystemClock.monotonic() - beginning
-            console.event("stats", ViewerFigures.fields(statistics))
+            console.event("stats", ViewerMetrics.fields(statistics))
             console.show(
-                ViewerFigures.block(
+                ViewerMetrics.block(
                     statistics, elapsed: elapsed, link: client.link.current,
                     dimensions: renderer.videoDisplayDimensions, quality: renderer.dataQuality))
             seconds += 1
-            if !console.isLive, seconds % 10 == 0 { console.say(ViewerFigures.line(statistics, elapsed: elapsed)) }
+            if !console.isLive, seconds % 10 == 0 { console.say(ViewerMetrics.line(statistics, elapsed: elapsed)) }
         }
     }
 }

@@ -12,18 +12,19 @@ struct ConfigurationFile: Equatable {
     static let options: [String: Set<String>] = [
         "serve": [
             "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
-            "tls-key", "tls-name", "data-key", "retention", "callback-network", "session-absence", "return-time",
-            "uri-network",
-            "uri-ports", "uri-directory", "uri-workers", "limit", "trusted-proxy", "proxy-field", "metrics-token",
+            "tls-key", "turn-host", "data-key", "retention", "webhook-allow", "session-timeout", "reconnect-grace",
+            "media-allow",
+            "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy", "forwarded-header",
+            "metrics-token",
             "frame-ancestor", "drain-time",
             "log-level",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
-            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "take-over",
-            "preview", "once",
+            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "resume",
+            "preview", "no-reconnect",
         ],
-        "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "once"],
+        "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "no-reconnect"],
     ]
 
     /// The values by `command.option`, in the order of the lines.

@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 
 /// The file names of screenshots that the user takes with a key.
 enum ScreenshotName {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 import PCastTimeline
 import Synchronization

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlayback
 import PCastTimeline
 import PCastWeb
@@ -57,6 +57,6 @@ struct TimelineProducer {
         CommandFailure(
             .failed,
             "There is no event “\(event)” in that game, or not any more: tell of it first, by “pcast timeline add” "
-                + "without --change and --withdraw.")
+                + "without --update and --delete.")
     }
 }

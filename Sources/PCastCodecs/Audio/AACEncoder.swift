@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// An AAC-LC encoder (libavcodec), 48 kHz stereo, for outputs that do not carry Opus: RTMP, and most receivers of
 /// MPEG-TS.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Divides audio into packets of 20 ms and converts it to the required number of channels.
 public struct AudioFramer {

@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// Converts decoded audio of any sample format, rate and channel layout to 16 bits at 48 kHz in one or two channels.
 final class AudioResampler {

@@ -1,5 +1,5 @@
 import COpus
-public import PCastMedia
+public import PCastCore
 
 /// An Opus decoder. It calls libopus directly, because libavcodec's wrapper offers neither concealment nor error
 /// correction.

@@ -1,5 +1,5 @@
 import COpus
-public import PCastMedia
+public import PCastCore
 
 /// An Opus encoder (libopus): 48 kHz, packets of 20 ms, with forward error correction for the expected packet loss.
 ///

@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// Converts packets of H.264 from a container to access units in Annex B, which can be sent without re-encoding.
 struct CodedVideo {

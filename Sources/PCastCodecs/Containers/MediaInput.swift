@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// A file, an address or a byte source from which libavformat reads packets.
 final class MediaInput {

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Sends H.264 and AAC to an address in real time: FLV over RTMP, MPEG-TS over SRT, or RTP over RTSP.
 ///
@@ -15,7 +15,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     private let uri: String
     private let name: String
     private let formatName: String
-    private let deadline = ReadingDeadline(patience: .seconds(10))
+    private let deadline = ReadingDeadline(timeout: .seconds(10))
     private var format: UnsafeMutablePointer<AVFormatContext>?
     private var pictures: Int32?
     private var sounds: Int32?

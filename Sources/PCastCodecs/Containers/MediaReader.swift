@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Reads a file or an address that libavformat can open. It decodes the media, or returns the video as encoded frames.
 ///
@@ -31,18 +31,18 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private let name: String
     private let selection: Set<MediaType>
     private let passesThrough: Bool
-    private let deadline = ReadingDeadline(patience: .seconds(10))
+    private let deadline = ReadingDeadline(timeout: .seconds(10))
     private var input: MediaInput?
     private var video: DecodedTrack?
     private var audio: DecodedTrack?
     private var coded: (track: MediaTrack, video: CodedVideo)?
     private let frame = AVFrameHolder()
-    private let converter = PictureConverter()
-    private var sounds = SoundReading()
+    private let converter = FrameConverter()
+    private var sounds = AudioReading()
     private var waiting: [Sample] = []
     private var isDraining = false
     private var hasRead = false
-    private var times = PictureTimes()
+    private var times = FrameTimes()
     /// Whether frames are discarded until a key frame, because decoding from the middle of a stream gives damaged
     /// frames.
     private var needsKeyFrame = false
@@ -108,7 +108,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         dimensions = video != nil || coded != nil ? pictures?.dimensions : nil
         frameRate = dimensions == nil ? nil : pictures.flatMap(input.frameRate)
         profile = dimensions == nil ? nil : pictures.flatMap(CodedVideo.profile)
-        if audio != nil { channels = SoundReading.channels }
+        if audio != nil { channels = AudioReading.channels }
         duration = input.duration
         input.select([video?.track, coded?.track, audio?.track].compactMap(\.self))
     }
@@ -138,9 +138,9 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         waiting.removeAll()
         isDraining = false
         needsKeyFrame = false
-        times = PictureTimes()
+        times = FrameTimes()
         // A new resampler contains no samples from the end of the previous pass.
-        sounds = SoundReading()
+        sounds = AudioReading()
         try open()
     }
 

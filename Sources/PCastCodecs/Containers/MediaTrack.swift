@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// A track of an input. It is valid as long as the input.
 struct MediaTrack {

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Writes encoded frames to a `.mp4`, `.mkv` or `.webm` file without re-encoding. The file extension selects the
 /// format.

@@ -5,18 +5,18 @@ final class ReadingDeadline: Sendable {
     private let cancelled = Atomic(false)
     private let interrupted = Atomic(false)
     private let hasTimedOut = Atomic(false)
-    private let patience: Duration
+    private let timeout: Duration
     private let deadline: Mutex<ContinuousClock.Instant>
 
-    init(patience: Duration) {
-        self.patience = patience
-        deadline = Mutex(.now + patience)
+    init(timeout: Duration) {
+        self.timeout = timeout
+        deadline = Mutex(.now + timeout)
     }
 
-    /// Starts the timeout of another call. It is the usual duration if `patience` is nil.
-    func begin(for patience: Duration? = nil) {
+    /// Starts the timeout of another call. It is the usual duration if `timeout` is nil.
+    func begin(for timeout: Duration? = nil) {
         hasTimedOut.store(false, ordering: .relaxed)
-        deadline.withLock { $0 = .now + (patience ?? self.patience) }
+        deadline.withLock { $0 = .now + (timeout ?? self.timeout) }
     }
 
     func cancel() { cancelled.store(true, ordering: .relaxed) }
@@ -40,6 +40,6 @@ final class ReadingDeadline: Sendable {
     /// The reason why FFmpeg's call was ended; nil if it was not.
     var reason: String? {
         if isCancelled { return "cancelled" }
-        return hasTimedOut.load(ordering: .relaxed) ? "nothing came for \(patience)" : nil
+        return hasTimedOut.load(ordering: .relaxed) ? "nothing came for \(timeout)" : nil
     }
 }

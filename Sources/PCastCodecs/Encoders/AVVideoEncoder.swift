@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// A video encoder of libavcodec. It returns encoded frames with the timestamps of their source frames.
 final class AVVideoEncoder {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A test of a hardware encoder with real frames. An encoder that opens does not necessarily work.
 enum HardwareEncoderTrial {

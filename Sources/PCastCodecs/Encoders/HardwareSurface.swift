@@ -1,6 +1,6 @@
 import CFFmpeg
 import CYUV
-import PCastMedia
+import PCastCore
 
 /// Copies frames to the memory from which a hardware encoder reads.
 final class HardwareSurface {

@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// An H.264 hardware encoder of FFmpeg.
 ///

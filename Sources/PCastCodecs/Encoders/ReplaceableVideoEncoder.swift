@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// An encoder that is replaced once if it fails while encoding. A GPU that is reset or busy does not end the stream.
 final class ReplaceableVideoEncoder: VideoEncoder {

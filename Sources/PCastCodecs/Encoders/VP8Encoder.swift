@@ -1,5 +1,5 @@
 import CVPX
-public import PCastMedia
+public import PCastCore
 
 /// A VP8 encoder. It calls libvpx directly, because libavcodec's wrapper ignores bitrate changes while encoding.
 public final class VP8Encoder: VideoEncoder {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A video encoder without look-ahead: no frame waits for a later one.
 ///

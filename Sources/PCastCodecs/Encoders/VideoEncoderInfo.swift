@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An encoder, and whether it works on this machine.
 public struct VideoEncoderInfo: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// The video encoders of this machine.

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// An H.264 encoder (libx264): constrained baseline profile, no delay, no B-frames, key frames on request, each with
 /// parameter sets.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The parameter sets of an H.264 stream. They are inserted before key frames without parameter sets, because a viewer
 /// that joins there could not decode them.

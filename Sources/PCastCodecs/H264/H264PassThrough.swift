@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Converts encoded frames of a camera or a file to the form in which they are sent. The result starts with an IDR
 /// frame, and every key frame contains parameter sets. A color description is added where viewers would show wrong
@@ -6,7 +6,7 @@ public import PCastMedia
 public struct H264PassThrough: Sendable {
     private var parameterSets: H264ParameterSets
     private var needsKeyFrame = true
-    private var order = PictureOrder()
+    private var order = FrameOrder()
 
     /// The number of frames that were dropped: damaged ones, and those that refer to them. Frames before the first key
     /// frame do not count.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The fields of an H.264 sequence parameter set that describe frames: size, interlacing, aspect ratio and color (ITU-T
 /// H.264, sections 7.3.2.1.1 and E.1.1).

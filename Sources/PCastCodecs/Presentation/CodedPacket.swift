@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// An encoded frame, audio packet, text or metadata, with its format.
 public struct CodedPacket: @unchecked Sendable {  // immutable

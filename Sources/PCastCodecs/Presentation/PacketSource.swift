@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// Reads the encoded packets of a file from any key frame on. Times start at the beginning of the media.
 final class PacketSource {

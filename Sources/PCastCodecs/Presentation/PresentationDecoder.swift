@@ -1,13 +1,13 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Decodes one track of each medium of a presentation from any sequence of files and segments. A change of format
 /// replaces the decoder; an equal format continues. Only one thread may use it at a time.
 public final class PresentationDecoder: @unchecked Sendable {  // owned by one thread at a time
-    private var pictures: PictureDecoding?
-    private var sounds: SoundDecoding?
+    private var pictures: FrameDecoding?
+    private var sounds: AudioDecoding?
     private var texts: TextDecoding?
-    private let converter = PictureConverter()
+    private let converter = FrameConverter()
     private var beginning: TimeSpan
     private var soundBeginning: TimeSpan
     /// The last frame that was returned before the same frames are decoded again; nil if there is none.
@@ -87,14 +87,14 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         case .picture:
             if pictures.map({ !$0.format.isAlike(format) }) ?? true {
                 try pictures?.decode(nil, into: &samples)
-                pictures = try PictureDecoding(format, converter: converter, beginning: beginning)
+                pictures = try FrameDecoding(format, converter: converter, beginning: beginning)
                 if let shown { pictures?.begin(behind: shown) }
             }
             try pictures?.decode(packet, into: &samples)
         case .sound:
             if sounds.map({ !$0.format.isAlike(format) }) ?? true {
                 try sounds?.decode(nil, into: &samples)
-                sounds = try SoundDecoding(format, beginning: soundBeginning)
+                sounds = try AudioDecoding(format, beginning: soundBeginning)
             }
             try sounds?.decode(packet, into: &samples)
         case .text:

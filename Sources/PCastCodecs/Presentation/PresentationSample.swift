@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A decoded unit of a presentation with its position.
 public enum PresentationSample: Sendable {

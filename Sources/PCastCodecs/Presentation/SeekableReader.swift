@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Reads a file or an address for playback, with exact seeking and changes of track while reading.
 ///
@@ -44,10 +44,10 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     ///   - uri: A path or an address, such as `file:film.mp4` or `https://…`.
     ///   - formats: libavformat's names of the allowed formats; empty for any.
     ///   - patience: The timeout while no data arrive.
-    public init(uri: String, formats: [String] = [], patience: Duration = .seconds(10)) {
+    public init(uri: String, formats: [String] = [], timeout: Duration = .seconds(10)) {
         AVLog.quiet()
         (self.uri, self.formats) = (uri, formats)
-        deadline = ReadingDeadline(patience: patience)
+        deadline = ReadingDeadline(timeout: timeout)
     }
 
     /// Ends the current or the next blocking call with ``SeekableFailure/interrupted``. Later calls continue. It can be

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Demultiplexes a segment of a known format. Only one thread may use it at a time.
 ///
@@ -75,7 +75,7 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
     public init(_ bytes: any MediaBytes, container: Container) throws(CodecError) {
         AVLog.quiet()
         // The byte source has its own timeout, so this one is a day.
-        deadline = ReadingDeadline(patience: .seconds(86_400))
+        deadline = ReadingDeadline(timeout: .seconds(86_400))
         do throws(MediaInputFailure) {
             input = try MediaInput(bytes: bytes, format: container.rawValue, deadline: deadline)
         } catch {

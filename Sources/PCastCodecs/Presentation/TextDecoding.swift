@@ -1,5 +1,5 @@
 import CFFmpeg
-import PCastMedia
+import PCastCore
 
 /// Decodes the subtitles of a presentation to plain text.
 final class TextDecoding {

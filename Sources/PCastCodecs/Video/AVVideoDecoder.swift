@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// A video decoder of libavcodec with one thread and without delay. It returns no damaged frames: a viewer accepts a
 /// short freeze more easily than broken images.
@@ -8,7 +8,7 @@ final class AVVideoDecoder {
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
     private let picture = AVFrameHolder()
-    private let converter = PictureConverter()
+    private let converter = FrameConverter()
     private var pending: [Int64: EncodedFrame] = [:]
     private var next: Int64 = 0
 

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastMedia
+public import PCastCore
 
 /// Decodes the JPEG images of cameras on one thread. Only one thread may use it at a time.
 ///
@@ -10,9 +10,9 @@ public final class MJPEGDecoder {
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
     private let picture = AVFrameHolder()
-    private let converter: RawPictureConverter
+    private let converter: RawFrameConverter
     /// The converter for 4:4:4, gray and other rare formats.
-    private let scaler = PictureConverter()
+    private let scaler = FrameConverter()
 
     /// Opens the decoder.
     ///
@@ -22,7 +22,7 @@ public final class MJPEGDecoder {
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_MJPEG) else { throw .missing("a decoder of JPEG") }
         self.codec = codec
         context = try Self.open(codec)
-        converter = RawPictureConverter(pool: pool)
+        converter = RawFrameConverter(pool: pool)
     }
 
     private static func open(_ codec: UnsafePointer<AVCodec>) throws(CodecError) -> AVCodecContextHolder {
@@ -108,7 +108,7 @@ public final class MJPEGDecoder {
         guard let format, let first = image.data.0, let second = image.data.1, let third = image.data.2 else {
             return try scaler.convert(picture.pointer, captureTime: captureTime, timestamp: timestamp)
         }
-        let source = RawPicture(
+        let source = RawFrame(
             format: format, first: first, second: second, third: third, stride: image.linesize.0,
             chromaStride: image.linesize.1)
         return try converter.convert(

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A video decoder without delay.
 ///

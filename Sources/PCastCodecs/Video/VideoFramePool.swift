@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// A pool for the memory of frames. A 720p frame takes 1.4 MB, which is expensive to allocate for each frame.

@@ -1,6 +1,6 @@
 import CV4L2
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The controls of an open camera. The application and the camera's own thread use it.

@@ -1,5 +1,5 @@
 import CV4L2
-import PCastMedia
+import PCastCore
 
 extension CameraFocus {
     /// Sets the region to focus on; nil resets it. Returns the reason if that is not possible.

@@ -1,5 +1,5 @@
 import CV4L2
-import PCastMedia
+import PCastCore
 
 /// The current state of a camera's focus.
 public enum FocusState: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import CV4L2
-import PCastMedia
+import PCastCore
 
 /// Enumerates the formats of a camera, with bounds on what a driver reports.
 struct CameraFormats {

@@ -1,5 +1,5 @@
 import CV4L2
-import PCastMedia
+import PCastCore
 
 /// A camera's light, which stays on while it streams (V4L2's torch mode), controlled by the flash mode.
 struct CameraLight: Sendable {
@@ -31,7 +31,7 @@ struct CameraLight: Sendable {
 
     mutating func observe(_ frame: VideoFrame, at now: Instant, _ settings: inout ControlSettings) {
         guard needsMetering, CameraFeatures.hasTorch(settings.list) else { return }
-        meter.observe(PictureBrightness.mean(of: frame), at: now)
+        meter.observe(FrameBrightness.mean(of: frame), at: now)
         if meter.isOn != isOn { _ = turn(meter.isOn, &settings) }
     }
 

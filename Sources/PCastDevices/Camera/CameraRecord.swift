@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Synchronization
 
 /// The state that a camera's thread publishes. It remains available after the camera is closed.

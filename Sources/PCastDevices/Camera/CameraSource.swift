@@ -1,6 +1,6 @@
 public import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// A V4L2 camera.

@@ -1,8 +1,8 @@
 import CV4L2
 import Glibc
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// The streaming loop of a camera, on its own thread: wait, dequeue, convert, deliver, and requeue the buffer.
 ///
@@ -19,11 +19,11 @@ final class CameraStream: @unchecked Sendable {
     private static let kept = 2
     /// The timeout after which the camera's presence is checked, in milliseconds. Not every driver reports it to a
     /// waiting thread.
-    private static let patience: Int32 = 250
+    private static let timeout: Int32 = 250
     private let node: VideoNode
     private let name: String
     private let buffers: CaptureBuffers
-    private let pictures: CapturedPictures
+    private let pictures: CapturedFrames
     private let controls: CameraControls
     private let wake: WakeDescriptor
     let record: CameraRecord
@@ -43,7 +43,7 @@ final class CameraStream: @unchecked Sendable {
         passesThrough: Bool
     ) throws(DeviceError) {
         do {
-            pictures = try CapturedPictures(format, passesThrough: passesThrough)
+            pictures = try CapturedFrames(format, passesThrough: passesThrough)
         } catch {
             throw .faulty(name, reason: "\(error)")
         }
@@ -83,7 +83,7 @@ final class CameraStream: @unchecked Sendable {
                 pollfd(fd: node.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wake.descriptor, events: Int16(POLLIN), revents: 0),
             ]
-            let count = poll(&waits, 2, Self.patience)
+            let count = poll(&waits, 2, Self.timeout)
             if waits[1].revents != 0 { return nil }
             if count < 0, errno != EINTR { return .failed("waiting for \(name) failed: \(DriverError.text(errno))") }
             let wasRestarted = silence.isRestarted
@@ -184,7 +184,7 @@ final class CameraStream: @unchecked Sendable {
     private func checkSilence() -> SourceEnd? {
         let now = MonotonicClock.now()
         // Not every driver wakes the thread when a camera is unplugged.
-        if silence.length(at: now) > .milliseconds(Int64(Self.patience)), !node.isThere {
+        if silence.length(at: now) > .milliseconds(Int64(Self.timeout)), !node.isThere {
             return .vanished("\(name) was unplugged")
         }
         return silence.isTooLong(at: now) ? restart(because: "it gives no pictures") : nil

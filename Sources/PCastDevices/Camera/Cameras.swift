@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The V4L2 cameras of this machine.
 public enum Cameras {

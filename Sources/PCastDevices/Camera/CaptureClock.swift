@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Computes capture times from the driver's timestamps if they are plausible.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Detects cameras that have stopped delivering frames.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Chooses the encoding for a size and a rate if none is requested.
 struct EncodingChoice {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Decides when a camera's light must be on, from the brightness of its frames.
 ///

@@ -1,6 +1,6 @@
 import CV4L2
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// The format of a camera as the driver answered.
 ///

@@ -1,5 +1,5 @@
 import CV4L2
-import PCastMedia
+import PCastCore
 
 /// A camera that is reserved, with its format set and its buffers mapped.
 struct OpenedCamera {

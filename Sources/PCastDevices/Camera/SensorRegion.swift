@@ -1,5 +1,5 @@
 import CV4L2
-import PCastMedia
+import PCastCore
 
 /// A rectangle in sensor pixels.
 struct SensorRegion: Hashable, Sendable {

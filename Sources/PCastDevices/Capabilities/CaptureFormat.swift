@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An encoding at a size or a range of sizes, with its frame rates.
 public struct CaptureFormat: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The configuration of a video source, as the constraint solver chose it.
 public struct VideoConfiguration: Hashable, Sendable {

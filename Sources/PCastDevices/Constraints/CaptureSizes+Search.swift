@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension CaptureFormat.Sizes {
     /// Returns the sizes that can be optimal. A fitness distance has its minima at the bounds of a range and at the

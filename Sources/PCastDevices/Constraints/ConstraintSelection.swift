@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The choice of the constraint solver: a device, its configuration, and the reasons.
 public struct ConstraintSelection<Configuration: Hashable & Sendable>: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension DeviceCapability {
     /// The names on a command line: the full one, and a shorter one for long names.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension DeviceConstraints {
     /// Parses constraints of a command line: `width=1280` is ideal, `width:min=640` and `facing-mode:exact=environment`

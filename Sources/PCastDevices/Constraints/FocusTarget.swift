@@ -18,7 +18,7 @@ public struct FocusTarget: Hashable, Sendable {
     /// Returns the same position in the coordinates that the frame has before a rotation.
     ///
     /// - Parameter turn: How far clockwise the frame is rotated before it is displayed.
-    public func beforeRotation(_ turn: PictureTurn) -> FocusTarget {
+    public func beforeRotation(_ turn: FrameRotation) -> FocusTarget {
         switch turn.degrees {
         case 90: FocusTarget(inside: y, 1 - x)
         case 180: FocusTarget(inside: 1 - x, 1 - y)

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A format, a size and a frame rate of a camera.
 struct VideoFormatChoice: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Finds the best format, size and rate of one device.
 struct VideoFormatSearch {

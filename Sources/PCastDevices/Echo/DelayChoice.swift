@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Decides the delay of the reference signal from successive estimates.
 ///
@@ -22,7 +22,7 @@ struct DelayChoice {
     private static let reach = (early: TimeSpan.milliseconds(-6), late: TimeSpan.milliseconds(30))
 
     /// The number of successive contradicting estimates before the delay changes: half a second of audio.
-    private static let patience = 4
+    private static let timeout = 4
 
     private var last: TimeSpan?
     private var contradictions = 0
@@ -40,7 +40,7 @@ struct DelayChoice {
         if let chosen {
             let contradicts = choice - chosen < Self.reach.early || choice - chosen > Self.reach.late
             contradictions = agrees && contradicts ? contradictions + 1 : 0
-            guard contradictions >= Self.patience, !isHelping else { return nil }
+            guard contradictions >= Self.timeout, !isHelping else { return nil }
         } else if !agrees {
             return nil
         }

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// Estimates the delay of the echo by cross-correlation, because devices do not report all of their buffers.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The block sizes that all parts of the echo canceller share.
 enum EchoBlock {

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 
 /// An audio source with echo cancellation of the audio that this process plays.
 public final class EchoCancelledSource: AudioSource {

@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Removes the audio that this process plays from a microphone's signal, frame by frame and without delay.
@@ -13,7 +13,7 @@ import Synchronization
 /// is learned again within one or two seconds. Audio of other processes is unknown here and is not removed.
 public final class EchoCanceller: Sendable {
     private struct State: ~Copyable {
-        let remover: EchoRemover
+        let remover: EchoCancellationProcessor
         var mode: AudioEchoCancellationMode
         var isActive = false
     }
@@ -21,7 +21,7 @@ public final class EchoCanceller: Sendable {
     /// The number of channels, 1 or 2.
     public let channels: Int
 
-    private let played: PlayedSound
+    private let played: PlayedAudio
     private let state: Mutex<State>
 
     /// Creates an echo canceller.
@@ -30,11 +30,11 @@ public final class EchoCanceller: Sendable {
     ///   - channels: The number of channels of the microphone, 1 or 2. Two channels cost twice as much.
     ///   - mode: The echo cancellation mode.
     ///   - played: The reference signal; by default all audio of this process.
-    public init(channels: Int, mode: AudioEchoCancellationMode = .automatic, played: PlayedSound = .shared) {
+    public init(channels: Int, mode: AudioEchoCancellationMode = .automatic, played: PlayedAudio = .shared) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
         self.played = played
-        state = Mutex(State(remover: EchoRemover(channels: channels, played: played), mode: mode))
+        state = Mutex(State(remover: EchoCancellationProcessor(channels: channels, played: played), mode: mode))
     }
 
     /// The echo cancellation mode. It can be changed at any time and from any thread.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The status of an echo canceller.
 public struct EchoCancellerStatus: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// The reference signal, delayed by the echo's delay and resampled to the microphone's clock. Times and positions are
 /// in ticks of 48 kHz of the monotonic clock, with fractions.
@@ -17,7 +17,7 @@ final class PlayedReference {
     /// The delay of the reference; nil until it is aligned.
     private(set) var lag: Double?
 
-    private let sound: PlayedSound
+    private let sound: PlayedAudio
     private var line = FractionalResampler(channels: 1, step: 1)
 
     /// The position of the first sample in `line`.
@@ -28,7 +28,7 @@ final class PlayedReference {
     private var samples = [Int16](repeating: 0, count: 512)
     private var floats = [Float](repeating: 0, count: 512)
 
-    init(_ sound: PlayedSound, transform: RealTransform) {
+    init(_ sound: PlayedAudio, transform: RealTransform) {
         self.sound = sound
         far = FarEnd(transform: transform)
     }

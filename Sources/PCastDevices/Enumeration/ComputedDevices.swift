@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The computed sources, which every machine has: the test signal, and black frames or silence.
 enum ComputedDevices {

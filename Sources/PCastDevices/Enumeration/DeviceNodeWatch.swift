@@ -1,7 +1,7 @@
 import CV4L2
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Reports when nodes of cameras or sound cards appear or disappear. It uses inotify and not udev, so that it works in
 /// containers.

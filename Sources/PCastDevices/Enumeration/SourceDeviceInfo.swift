@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The description of a source device (Phenix: `PhenixSourceDeviceInfo`).
 public struct SourceDeviceInfo: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 extension SourceDevices {

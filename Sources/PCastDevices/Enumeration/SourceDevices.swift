@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Lists source devices, selects one for a request, and opens it.
 public enum SourceDevices {
@@ -7,7 +7,7 @@ public enum SourceDevices {
     public static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
         let found =
             mediaType == .video
-            ? cameras() + Screens.enumerate() : Microphones.enumerate() + SystemSounds.enumerate()
+            ? cameras() + Screens.enumerate() : Microphones.enumerate() + SystemAudioOutputs.enumerate()
         do throws(DeviceRulesError) {
             return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
         } catch {
@@ -124,7 +124,7 @@ public enum SourceDevices {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
         case .physical: return try MicrophoneSource(id: device.id, configuration: configuration)
-        case .systemOutput: return try SystemSoundSource(id: device.id, channels: configuration.channels.channels)
+        case .systemOutput: return try SystemAudioSource(id: device.id, channels: configuration.channels.channels)
         case .synthetic: return SyntheticAudioSource(channels: configuration.channels.channels)
         case .null, .uri: return NullAudioSource(channels: configuration.channels.channels)
         }

@@ -1,22 +1,22 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 
 /// The audio of a stream, independent of its device. The device is selected by constraints and can be replaced while
 /// the stream runs. The audio is silent while the device is disconnected, and its echo is cancelled.
 public final class AudioInput: AudioSource {
     /// The time for which a disconnected microphone is awaited before the track fails.
-    public static let patience = VideoInput.patience
+    public static let timeout = VideoInput.timeout
 
     private struct Current: Sendable {
         var request: AudioRequest
         var selection: AudioSelection?
         var source: any AudioSource
-        var timeline = SoundTimeline()
+        var timeline = AudioTimeline()
     }
 
     private let current: SharedState<Current>
-    private let slot: SourceSlot<AudioFrame>
-    private let sound = CleanSound()
+    private let slot: SwitchableSource<AudioFrame>
+    private let sound = EchoCancelledInput()
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
@@ -33,17 +33,17 @@ public final class AudioInput: AudioSource {
     private init(_ source: any AudioSource, _ selection: AudioSelection?, _ request: AudioRequest) {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
-        slot = SourceSlot<AudioFrame>(
-            name: "audio", source: source.mediaSource, patience: Self.patience,
+        slot = SwitchableSource<AudioFrame>(
+            name: "audio", source: source.mediaSource, timeout: Self.timeout,
             opening: Self.opening(request, selection, current),
             standIn: {
                 let channels = current.withLock { $0.source.channels }
-                let silence = [Int16](repeating: 0, count: SoundBeat.sampleCount * channels)
+                let silence = [Int16](repeating: 0, count: AudioBeat.sampleCount * channels)
                 return .init(
-                    interval: SoundBeat.due(0),
+                    interval: AudioBeat.due(0),
                     sample: { time in
                         AudioFrame(
-                            samples: silence, channels: channels, captureTime: time - SoundBeat.due(0),
+                            samples: silence, channels: channels, captureTime: time - AudioBeat.due(0),
                             timestamp: MediaTime(ticks: 0, rate: .opus))
                     })
             })

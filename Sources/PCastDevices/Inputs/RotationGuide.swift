@@ -7,7 +7,7 @@ final class RotationGuide: Sendable {
     private struct State {
         var policy = RotationPolicy(mode: .automatic)
         var device: Orientation?
-        var userInterface = PictureTurn.none
+        var userInterface = FrameRotation.none
         var following: AccelerometerWatch.Following?
         var decision = RotationPolicy.Decision(turn: .none, guide: .userInterface)
         var onTurn: (@Sendable () -> Void)?
@@ -20,7 +20,7 @@ final class RotationGuide: Sendable {
 
     init(accelerometer: AccelerometerWatch) { self.accelerometer = accelerometer }
 
-    var turn: PictureTurn { state.withLock { $0.decision.turn } }
+    var turn: FrameRotation { state.withLock { $0.decision.turn } }
 
     /// Whether the device's orientation was requested but is unavailable.
     var isUnmet: Bool { state.withLock { $0.decision.isUnmet } }
@@ -28,7 +28,7 @@ final class RotationGuide: Sendable {
     /// Has a change of ``turn`` reported, on the thread that causes it.
     func setTurnCallback(_ callback: @escaping @Sendable () -> Void) { state.withLock { $0.onTurn = callback } }
 
-    func setUserInterface(_ turn: PictureTurn) { change { $0.userInterface = turn } }
+    func setUserInterface(_ turn: FrameRotation) { change { $0.userInterface = turn } }
 
     private func change(_ body: (inout State) -> Void) {
         let onTurn = state.withLock { state in
@@ -47,7 +47,7 @@ final class RotationGuide: Sendable {
         else { return leave(RotationPolicy(mode: .followUIRotation)) }
         let policy = RotationPolicy(
             mode: selection.configuration.rotationMode,
-            mounting: PictureTurn(degrees: capabilities.mountingTurns * 90) ?? .none,
+            mounting: FrameRotation(degrees: capabilities.mountingTurns * 90) ?? .none,
             facing: selection.device.info.facingMode)
         guard policy.mode != .followUIRotation, accelerometer.isPresent else { return leave(policy) }
         change { $0.policy = policy }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The video and audio inputs of a publisher, opened together.
 public struct SourceInputs: Sendable {

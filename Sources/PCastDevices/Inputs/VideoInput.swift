@@ -1,6 +1,6 @@
 public import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// The video of a stream, independent of its device. The device is selected by constraints, and can be changed or
@@ -8,22 +8,22 @@ import Synchronization
 /// can be released while nobody subscribes.
 public final class VideoInput: VideoSource {
     /// The time for which a disconnected camera is awaited before the track fails.
-    public static let patience = TimeSpan.seconds(30)
+    public static let timeout = TimeSpan.seconds(30)
 
     /// The state of the current source.
     private struct Current: Sendable {
         var request: VideoRequest
         var selection: VideoSelection?
         var source: any VideoSource
-        var timeline = PictureTimeline()
+        var timeline = FrameTimeline()
         /// The reasons for the settings that the device did not accept.
         var unmet: [DeviceCapability: String] = [:]
     }
 
     private let current: SharedState<Current>
-    private let slot: SourceSlot<VideoSample>
+    private let slot: SwitchableSource<VideoSample>
     private let rotation: RotationGuide
-    private let pictures: UprightPictures
+    private let pictures: UprightFrames
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
@@ -59,13 +59,13 @@ public final class VideoInput: VideoSource {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
         self.rotation = rotation
-        pictures = UprightPictures(guide: rotation)
-        slot = SourceSlot<VideoSample>(
-            name: "video", source: source.mediaSource, patience: Self.patience,
+        pictures = UprightFrames(guide: rotation)
+        slot = SwitchableSource<VideoSample>(
+            name: "video", source: source.mediaSource, timeout: Self.timeout,
             opening: Self.opening(request, selection, current, rotation),
             standIn: {
                 let (dimensions, rate) = current.withLock { ($0.source.dimensions, $0.source.nominalFrameRate) }
-                return BlackPicture.standIn(dimensions, frameRate: rate)
+                return BlackFrame.standIn(dimensions, frameRate: rate)
             })
         rotation.setTurnCallback { [weak self] in self?.aimAgain() }
         adjust()
@@ -169,7 +169,7 @@ public final class VideoInput: VideoSource {
 
     /// Sets the clockwise rotation of the device relative to the application's user interface, which
     /// `VideoSourceRotationMode.followUIRotation` uses.
-    public func setUserInterfaceTurn(_ turn: PictureTurn) { rotation.setUserInterface(turn) }
+    public func setUserInterfaceTurn(_ turn: FrameRotation) { rotation.setUserInterface(turn) }
 
     /// Requests a key frame from a device that encodes.
     public func requestKeyFrame() {

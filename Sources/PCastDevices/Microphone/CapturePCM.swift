@@ -1,7 +1,7 @@
 import CALSA
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// An ALSA capture device for a microphone with low latency. Only `wait` blocks, and `signal` ends it.
 ///

@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Converts captured audio to frames of 20 ms at 48 kHz whose sample count is the time: sample n belongs to the time
 /// n/48000 s after the first, independent of the device's clock. It reads no clock; the caller passes the time.
@@ -28,7 +28,7 @@ struct CaptureTimeline {
     private static let mostBend = 0.002
 
     /// The time, in seconds, in which a deviation is corrected.
-    private static let patience = 2.0
+    private static let timeout = 2.0
 
     private let channels: Int
     private let nominalStep: Double
@@ -63,7 +63,7 @@ struct CaptureTimeline {
         nominalStep = Double(rate) / Double(AudioFrame.sampleRate)
         resampler = FractionalResampler(channels: channels, step: nominalStep)
         clock = SampleClock(rate: rate)
-        scratch = Array(repeating: 0, count: SoundBeat.sampleCount * channels)
+        scratch = Array(repeating: 0, count: AudioBeat.sampleCount * channels)
     }
 
     /// Restarts after the device was restarted, because its sample count starts again at zero.
@@ -86,11 +86,11 @@ struct CaptureTimeline {
     mutating func next() -> Frame? {
         guard let first = origin ?? clock.instant(of: 0) else { return nil }
         origin = first
-        while frame.count < SoundBeat.sampleCount * channels {
+        while frame.count < AudioBeat.sampleCount * channels {
             guard fill(from: first) else { return nil }
         }
         defer { frame.removeAll(keepingCapacity: true) }
-        let start = ticks - Int64(SoundBeat.sampleCount)
+        let start = ticks - Int64(AudioBeat.sampleCount)
         return Frame(samples: frame, start: first + ClockRate.opus.span(ofTicks: start), ticks: start)
     }
 
@@ -119,7 +119,7 @@ struct CaptureTimeline {
     }
 
     private mutating func fillWithSilence() {
-        let made = min(silenceDue, SoundBeat.sampleCount - frame.count / channels)
+        let made = min(silenceDue, AudioBeat.sampleCount - frame.count / channels)
         frame.append(contentsOf: repeatElement(0, count: made * channels))
         ticks += Int64(made)
         silentSamples += made
@@ -127,12 +127,12 @@ struct CaptureTimeline {
     }
 
     private mutating func read(from now: Instant, target: Double) -> Bool {
-        let room = SoundBeat.sampleCount - frame.count / channels
+        let room = AudioBeat.sampleCount - frame.count / channels
         let span = ClockRate.opus.span(ofTicks: Int64(room))
         // The rate is that of the device, plus a small correction while the position deviates. Corrections of the
         // mapping must not be audible.
         let pace = ((clock.position(at: now + span) ?? target) - target) / Double(room)
-        let correction = (target - place) / (Self.patience * Double(AudioFrame.sampleRate))
+        let correction = (target - place) / (Self.timeout * Double(AudioFrame.sampleRate))
         let bend = nominalStep * Self.mostBend
         let step = min(max(pace + correction, nominalStep - bend), nominalStep + bend)
         guard place + step * Double(room) <= resampler.lastPlace else { return false }

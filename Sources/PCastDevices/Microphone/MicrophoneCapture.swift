@@ -1,7 +1,7 @@
 import CALSA
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The loop of a microphone's thread: it reads the device, keeps the time, and restarts the device if necessary.
@@ -40,7 +40,7 @@ final class MicrophoneCapture: @unchecked Sendable {
 
     /// Captures until it is signalled (nil) or the device ends.
     func run(deliver: @Sendable (AudioFrame) -> Void) -> SourceEnd? {
-        SoundPriority.request()
+        AudioPriority.request()
         do throws(PCMFailure) {
             try start()
             while try step() {

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// A microphone or another ALSA capture device, at 48 kHz on the system clock.

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// The ALSA microphones of this machine.
 public enum Microphones {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Limits the number of samples to the elapsed time. Some devices (`file`, `null`) have no clock and deliver as many
 /// samples as requested, and so do faulty drivers. It reads no clock; the caller passes the time.

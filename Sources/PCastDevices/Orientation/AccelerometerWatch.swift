@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Watches the orientation of this device on one thread while there are followers.
@@ -12,7 +12,7 @@ public final class AccelerometerWatch: Sendable {
     public static let interval = TimeSpan.milliseconds(150)
 
     /// The number of readings between searches for a missing accelerometer.
-    private static let patience: Int64 = 7
+    private static let timeout: Int64 = 7
 
     private struct State {
         var followers: [Int: @Sendable (Orientation) -> Void] = [:]
@@ -61,7 +61,7 @@ public final class AccelerometerWatch: Sendable {
         let reading = Mutex<Accelerometer?>(nil)
         do {
             try pace.start(
-                name: "accelerometer", from: MonotonicClock.now(), due: { Self.interval * $0 }, patience: Self.interval
+                name: "accelerometer", from: MonotonicClock.now(), due: { Self.interval * $0 }, timeout: Self.interval
             ) { [weak self] beat, _ in self?.beat(beat, reading) }
         } catch {
             following.cancel()
@@ -73,7 +73,7 @@ public final class AccelerometerWatch: Sendable {
     /// Takes one reading.
     private func beat(_ beat: Int64, _ reading: borrowing Mutex<Accelerometer?>) {
         let accelerometer = reading.withLock { accelerometer in
-            if accelerometer == nil, beat % Self.patience == 0 { accelerometer = Accelerometer.find(in: folders) }
+            if accelerometer == nil, beat % Self.timeout == 0 { accelerometer = Accelerometer.find(in: folders) }
             return accelerometer
         }
         guard let accelerometer else { return }

@@ -8,7 +8,7 @@ public import PCastCodecs
 /// be determined, and so does one that is shaken or falls.
 public struct Orientation: Hashable, Sendable {
     /// The clockwise rotation from upright, as seen by the user of the screen; nil until it could be determined.
-    public private(set) var turn: PictureTurn?
+    public private(set) var turn: FrameRotation?
 
     /// The fraction of gravity along the screen below which a device counts as flat: within 30° of horizontal.
     private static let flatShare = 0.5
@@ -20,7 +20,7 @@ public struct Orientation: Hashable, Sendable {
     private static let reach = 60.0
 
     /// Creates an orientation; nil if it is unknown.
-    public init(turn: PictureTurn? = nil) { self.turn = turn }
+    public init(turn: FrameRotation? = nil) { self.turn = turn }
 
     /// Adds a reading of the accelerometer.
     public mutating func feel(_ gravity: Gravity) {
@@ -30,7 +30,7 @@ public struct Orientation: Hashable, Sendable {
         // Upright is (0, -1). After a quarter turn clockwise, the right side is down: (1, 0).
         let angle = atan2(gravity.x, -gravity.y) * 180 / .pi
         if let turn, Self.distance(angle, Double(turn.degrees)) <= Self.reach { return }
-        turn = PictureTurn(degrees: Int((angle / 90).rounded()) * 90)
+        turn = FrameRotation(degrees: Int((angle / 90).rounded()) * 90)
     }
 
     /// Returns the smaller angle between two directions, 0 to 180°.

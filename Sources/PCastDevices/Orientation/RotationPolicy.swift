@@ -30,14 +30,14 @@ public struct RotationPolicy: Hashable, Sendable {
     /// The decision about the rotation.
     public struct Decision: Hashable, Sendable {
         /// The clockwise rotation that makes frames upright.
-        public var turn: PictureTurn
+        public var turn: FrameRotation
         /// The source of the rotation.
         public var guide: Guide
         /// Whether the device's orientation was requested but it has no accelerometer.
         public var isUnmet: Bool
 
         /// Creates a decision.
-        public init(turn: PictureTurn, guide: Guide, isUnmet: Bool = false) {
+        public init(turn: FrameRotation, guide: Guide, isUnmet: Bool = false) {
             self.turn = turn
             self.guide = guide
             self.isUnmet = isUnmet
@@ -47,7 +47,7 @@ public struct RotationPolicy: Hashable, Sendable {
     /// The rotation mode.
     public var mode: VideoSourceRotationMode
     /// The clockwise rotation that makes the sensor's frames upright while the device is upright.
-    public var mounting: PictureTurn
+    public var mounting: FrameRotation
     /// The direction that the camera faces.
     public var facing: FacingMode
 
@@ -58,7 +58,7 @@ public struct RotationPolicy: Hashable, Sendable {
     ///   - mounting: The clockwise rotation that makes the sensor's frames upright while the device is upright
     ///     (`VideoCapabilities.mountingTurns` quarters).
     ///   - facing: The direction that the camera faces.
-    public init(mode: VideoSourceRotationMode, mounting: PictureTurn = .none, facing: FacingMode = .undefined) {
+    public init(mode: VideoSourceRotationMode, mounting: FrameRotation = .none, facing: FacingMode = .undefined) {
         self.mode = mode
         self.mounting = mounting
         self.facing = facing
@@ -71,7 +71,7 @@ public struct RotationPolicy: Hashable, Sendable {
     ///     has always lain flat, the user interface decides.
     ///   - userInterface: The clockwise rotation of the device at which the application's user interface is upright.
     /// - Returns: The rotation and its source.
-    public func decide(device: Orientation?, userInterface: PictureTurn) -> Decision {
+    public func decide(device: Orientation?, userInterface: FrameRotation) -> Decision {
         if mode != .followUIRotation, let held = device?.turn {
             return Decision(turn: turn(following: held), guide: .device)
         }
@@ -79,8 +79,8 @@ public struct RotationPolicy: Hashable, Sendable {
         return Decision(turn: turn(following: userInterface), guide: .userInterface, isUnmet: isUnmet)
     }
 
-    private func turn(following followed: PictureTurn) -> PictureTurn {
+    private func turn(following followed: FrameRotation) -> FrameRotation {
         let degrees = facing == .environment ? followed.degrees : -followed.degrees
-        return PictureTurn(degrees: mounting.degrees + degrees)!
+        return FrameRotation(degrees: mounting.degrees + degrees)!
     }
 }

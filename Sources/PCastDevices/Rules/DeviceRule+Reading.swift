@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension DeviceRule {
     /// Returns the rules of a file. Throws `JSON5Error`.

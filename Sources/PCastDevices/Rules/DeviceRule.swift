@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Properties of the devices that match a pattern.
 struct DeviceRule: Hashable, Sendable {

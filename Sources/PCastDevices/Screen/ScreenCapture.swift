@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The loop of a screen source's thread and its state.

@@ -1,7 +1,7 @@
 import CXCB
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Captures frames of a screen, a monitor or a window. Only one thread may use it at a time, except for `interrupt`.
 ///
@@ -28,7 +28,7 @@ final class ScreenGrabber: @unchecked Sendable {
 
     private let server: XServer
     private let showsPointer: Bool
-    private let converter = RawPictureConverter()
+    private let converter = RawFrameConverter()
     private var target: ScreenTarget
     /// The last geometry of the drawable; nil if it must be queried.
     private var whole: XGeometry?

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Captures an X11 screen, one of its monitors or a window, with the pointer, at a constant frame rate.
@@ -60,9 +60,9 @@ public final class ScreenSource: VideoSource {
         let rate = ClockRate(hertz: Int64(frameRate.numerator))
         let denominator = Int64(frameRate.denominator)
         // A slight delay of the thread does not skip a frame.
-        let patience = max(rate.span(ofTicks: denominator), .milliseconds(10))
+        let timeout = max(rate.span(ofTicks: denominator), .milliseconds(10))
         try pace.start(
-            name: "screen", from: reference.instant, due: { rate.span(ofTicks: $0 * denominator) }, patience: patience
+            name: "screen", from: reference.instant, due: { rate.span(ofTicks: $0 * denominator) }, timeout: timeout
         ) { [weak pace] beat, _ in
             guard let end = capture.run(beat, deliver) else { return }
             pace?.stop()

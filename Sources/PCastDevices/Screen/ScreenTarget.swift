@@ -1,5 +1,5 @@
 import CXCB
-import PCastMedia
+import PCastCore
 
 /// The captured drawable of the server, and the part of it.
 struct ScreenTarget {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// The screens of X11 displays.
 public enum Screens {

@@ -1,5 +1,5 @@
 import CXCB
-import PCastMedia
+import PCastCore
 
 /// A pending request for an image, through shared memory or the socket.
 struct XImageQuestion {

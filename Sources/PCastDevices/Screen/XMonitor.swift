@@ -1,5 +1,5 @@
 import CXCB
-import PCastMedia
+import PCastCore
 
 /// A monitor as RandR reports it: a visible part of the screen.
 struct XMonitor: Hashable {

@@ -1,5 +1,5 @@
 import CXCB
-import PCastMedia
+import PCastCore
 
 /// A screen of a server, as of the time of the connection.
 struct XScreen: Sendable {

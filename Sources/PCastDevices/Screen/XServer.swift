@@ -1,7 +1,7 @@
 import CXCB
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// A connection to an X server through XCB. Errors are values: unlike Xlib's default handlers, nothing ends the
 /// process. Only one thread may use it at a time, except for `interrupt`.

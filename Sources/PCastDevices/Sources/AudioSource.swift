@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An audio source. It delivers frames of 20 ms at 48 kHz, each at the time of its last sample.
 public protocol AudioSource: MediaSource where Sample == AudioFrame {

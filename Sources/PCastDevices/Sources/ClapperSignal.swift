@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// The audio of the test signal by UTC: the clapper's tone, and quiet noise in between.
 ///

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 
 /// Silence in frames of 20 ms.
 public final class NullAudioSource: AudioSource {
@@ -20,10 +20,10 @@ public final class NullAudioSource: AudioSource {
         let channels = channels
         let reference = MonotonicClock.reference()
         let origin = reference.wallTime
-        let silence = [Int16](repeating: 0, count: SoundBeat.sampleCount * channels)
-        try pace.start(name: "null-audio", from: reference.instant, due: SoundBeat.due, patience: .seconds(1)) {
+        let silence = [Int16](repeating: 0, count: AudioBeat.sampleCount * channels)
+        try pace.start(name: "null-audio", from: reference.instant, due: AudioBeat.due, timeout: .seconds(1)) {
             beat, _ in
-            let start = beat * Int64(SoundBeat.sampleCount)
+            let start = beat * Int64(AudioBeat.sampleCount)
             deliver(
                 AudioFrame(
                     samples: silence, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),

@@ -1,6 +1,6 @@
 import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 
 /// Black frames at a constant rate.
 public final class NullVideoSource: VideoSource {
@@ -36,10 +36,10 @@ public final class NullVideoSource: VideoSource {
         let origin = reference.wallTime
         let black = VideoFramePool().frame(
             dimensions: dimensions, captureTime: origin, timestamp: MediaTime(ticks: 0, rate: .video))
-        PictureCanvas(black.memory, dimensions: dimensions).fill(
+        FrameCanvas(black.memory, dimensions: dimensions).fill(
             left: 0, top: 0, right: dimensions.width, bottom: dimensions.height, colour: .black)
         try pace.start(
-            name: "null-video", from: reference.instant, due: { rate.span(ofTicks: $0) }, patience: .milliseconds(200)
+            name: "null-video", from: reference.instant, due: { rate.span(ofTicks: $0) }, timeout: .milliseconds(200)
         ) { _, due in
             let frame = black.retimed(
                 captureTime: origin + due,

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A thread that calls a function at even times of the monotonic clock.
@@ -10,9 +10,9 @@ final class PacedThread: Sendable {
     deinit { stop() }
 
     /// Starts the thread. `due` returns the time of a call after `origin` by its number. A call that is late by more
-    /// than `patience` is skipped. Throws `DeviceError.noThread`.
+    /// than `timeout` is skipped. Throws `DeviceError.noThread`.
     func start(
-        name: String, from origin: Instant, due: @escaping @Sendable (Int64) -> TimeSpan, patience: TimeSpan,
+        name: String, from origin: Instant, due: @escaping @Sendable (Int64) -> TimeSpan, timeout: TimeSpan,
         body: @escaping @Sendable (_ beat: Int64, _ due: TimeSpan) -> Void
     ) throws(DeviceError) {
         let sleep = sleep
@@ -20,7 +20,7 @@ final class PacedThread: Sendable {
             let worker = try WorkerThread(name: name, precedence: .media) {
                 var beat: Int64 = 0
                 while sleep.sleep(until: origin + due(beat)) {
-                    if MonotonicClock.now() - origin - due(beat) < patience { body(beat, due(beat)) }
+                    if MonotonicClock.now() - origin - due(beat) < timeout { body(beat, due(beat)) }
                     beat += 1
                 }
             }

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 
 /// The clapper's tone and quiet noise in frames of 20 ms. Like those of a microphone, a frame is delivered at the time
 /// of its last sample.
@@ -25,10 +25,10 @@ public final class SyntheticAudioSource: AudioSource {
         // The number of the first sample since 1970.
         let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
         let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
-        try pace.start(name: "synthetic-audio", from: reference.instant, due: SoundBeat.due, patience: .seconds(1)) {
+        try pace.start(name: "synthetic-audio", from: reference.instant, due: AudioBeat.due, timeout: .seconds(1)) {
             beat, _ in
-            let start = beat * Int64(SoundBeat.sampleCount)
-            let samples = signal.samples(from: first + start, count: SoundBeat.sampleCount, channels: channels)
+            let start = beat * Int64(AudioBeat.sampleCount)
+            let samples = signal.samples(from: first + start, count: AudioBeat.sampleCount, channels: channels)
             deliver(
                 AudioFrame(
                     samples: samples, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),

@@ -1,6 +1,6 @@
 import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 
 /// The test pattern at a constant rate. Its time strip contains the capture time of each frame.
 public final class SyntheticVideoSource: VideoSource {
@@ -8,7 +8,7 @@ public final class SyntheticVideoSource: VideoSource {
     public let dimensions: Dimensions
     /// The frame rate in frames per second.
     public let nominalFrameRate: Double
-    private let picture: TestPicture
+    private let picture: TestPattern
     private let pool: VideoFramePool
     private let pace = PacedThread()
 
@@ -21,7 +21,7 @@ public final class SyntheticVideoSource: VideoSource {
         precondition((1...240).contains(frameRate), "a frame rate that no one can watch")
         self.dimensions = dimensions
         nominalFrameRate = Double(frameRate)
-        picture = TestPicture(dimensions: dimensions)
+        picture = TestPattern(dimensions: dimensions)
         pool = VideoFramePool()
     }
 
@@ -41,7 +41,7 @@ public final class SyntheticVideoSource: VideoSource {
         let (picture, pool) = (picture, pool)
         try pace.start(
             name: "synthetic-video", from: reference.instant, due: { rate.span(ofTicks: $0) },
-            patience: .milliseconds(200)
+            timeout: .milliseconds(200)
         ) {
             beat, due in
             let frame = pool.frame(

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A sample of a video source.
 public enum VideoSample: Sendable {

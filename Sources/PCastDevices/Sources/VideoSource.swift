@@ -1,5 +1,5 @@
 public import PCastCodecs
-public import PCastMedia
+public import PCastCore
 
 /// A video source.
 public protocol VideoSource: MediaSource where Sample == VideoSample {

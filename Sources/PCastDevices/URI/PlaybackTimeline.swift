@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Converts the presentation times of a file to positions that start at zero and continue seamlessly when the file
 /// repeats.

@@ -1,11 +1,11 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The schedule of a file's frames, common to video and audio. It moves only if reading cannot keep up.
 final class ReleaseClock: Sendable {
     /// The lateness above which playback continues later instead of catching up.
-    private static let patience = TimeSpan.milliseconds(500)
+    private static let timeout = TimeSpan.milliseconds(500)
 
     private let origin = Mutex(MonotonicClock.reference())
 
@@ -26,7 +26,7 @@ final class ReleaseClock: Sendable {
     func slip(_ position: TimeSpan, readAt now: Instant) {
         origin.withLock { origin in
             let lateness = now - (origin.instant + position)
-            guard lateness > Self.patience else { return }
+            guard lateness > Self.timeout else { return }
             origin = WallClockReference(instant: origin.instant + lateness, wallTime: origin.wallTime + lateness)
         }
     }

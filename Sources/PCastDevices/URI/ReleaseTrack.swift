@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A track of a file: frames that were read ahead, and a thread that delivers each at its time.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The audio of a file or an address.
 final class URIAudioSource: AudioSource {

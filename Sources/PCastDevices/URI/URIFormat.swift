@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The tracks of a file or an address.
 struct URIFormat {

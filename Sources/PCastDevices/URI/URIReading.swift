@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// Reads a file or an address ahead of its schedule: the loop of a source's reader thread and its state.
 struct URIReading {
@@ -22,8 +22,8 @@ struct URIReading {
     let obstructed: (PassThroughObstacle?) -> Void
 
     private var timeline = PlaybackTimeline()
-    private var framer: SoundFramer
-    private let pictures = EvenPictures()
+    private var framer: URIAudioFramer
+    private let pictures = EvenFrames()
     private let pictureLength: TimeSpan
     private var videoPosition = TimeSpan.zero
     private var audioPosition = TimeSpan.zero
@@ -43,7 +43,7 @@ struct URIReading {
         self.audio = audio
         self.clock = clock
         self.sleep = sleep
-        framer = SoundFramer(channels: format.channels ?? 2)
+        framer = URIAudioFramer(channels: format.channels ?? 2)
         pictureLength = TimeSpan(seconds: 1 / max(1, format.frameRate ?? 25))
     }
 

@@ -1,6 +1,6 @@
 public import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// A file or an address that FFmpeg can open, played in real time. It is opened and read once for video and audio,
@@ -17,7 +17,7 @@ public final class URISource: @unchecked Sendable {
     public let media: Set<MediaType>
     private let reader: MediaReader
     /// Through which it is read; nil for none.
-    private let relay: GuardedRelay?
+    private let relay: OutboundProxy?
     private let isLooping: Bool
     private let skipped: TimeSpan
     private let videoTrack: ReleaseTrack<VideoSample>?
@@ -76,7 +76,7 @@ public final class URISource: @unchecked Sendable {
 
     private static func open(
         _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
-    ) throws(DeviceError) -> (MediaReader, GuardedRelay?) {
+    ) throws(DeviceError) -> (MediaReader, OutboundProxy?) {
         if let opened = openAuthenticated(uri, media, passesThrough: passesThrough) { return opened }
         do {
             return (try MediaReader(uri: uri, select: media, passesThrough: passesThrough), nil)
@@ -91,10 +91,10 @@ public final class URISource: @unchecked Sendable {
     /// - Returns: nil for everything else, and where that fails: then it is opened as it is, and says why it cannot be.
     private static func openAuthenticated(
         _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
-    ) -> (MediaReader, GuardedRelay?)? {
+    ) -> (MediaReader, OutboundProxy?)? {
         guard !MediaAccess.isRestricted, let address = MediaURI(uri), address.scheme == .rtsp, address.userInfo != nil,
             let server = NameResolution.resolve(host: address.host, port: address.port).first,
-            let relay = try? GuardedRelay(.rtsp(server), refused: { _ in }),
+            let relay = try? OutboundProxy(.rtsp(server), refused: { _ in }),
             let reader = try? MediaReader(
                 uri: address.text(at: relay.address), name: MediaName.withoutSecrets(uri), select: media,
                 passesThrough: passesThrough)
@@ -103,7 +103,7 @@ public final class URISource: @unchecked Sendable {
     }
 
     private init(
-        _ uri: String, _ opened: (reader: MediaReader, relay: GuardedRelay?), _ media: Set<MediaType>, isLooping: Bool,
+        _ uri: String, _ opened: (reader: MediaReader, relay: OutboundProxy?), _ media: Set<MediaType>, isLooping: Bool,
         skipped: TimeSpan
     ) {
         let reader = opened.reader
@@ -114,7 +114,7 @@ public final class URISource: @unchecked Sendable {
         self.skipped = skipped
         self.reader = reader
         format = URIFormat(
-            dimensions: reader.dimensions.map(EvenPictures.even), frameRate: reader.frameRate, channels: reader.channels
+            dimensions: reader.dimensions.map(EvenFrames.even), frameRate: reader.frameRate, channels: reader.channels
         )
         obstacle = Mutex(reader.passThroughObstacle)
         videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil

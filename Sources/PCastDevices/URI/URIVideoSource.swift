@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// The video of a file or an address.
 final class URIVideoSource: VideoSource {

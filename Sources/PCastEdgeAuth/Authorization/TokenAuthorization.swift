@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Checks a request against all restrictions of a token.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The restriction of a token that forbids a request.
 public enum TokenRefusal: Error, Hashable, Sendable {

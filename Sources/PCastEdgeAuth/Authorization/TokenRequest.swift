@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A request that a token is to authorize.
 public struct TokenRequest: Hashable, Sendable {

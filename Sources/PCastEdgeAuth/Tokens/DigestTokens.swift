@@ -1,7 +1,7 @@
 import Crypto
 import FoundationEssentials
+import PCastCore
 public import PCastJSON
-import PCastMedia
 
 /// Signs and verifies digest tokens.
 ///

@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastJSON
-public import PCastMedia
 
 /// The body of an EdgeAuth token: the operations that it allows, its restrictions, and its expiration.
 public struct EdgeToken: Hashable, Sendable {

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastJSON
-public import PCastMedia
 
 /// Creates EdgeAuth tokens.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A WebVTT segment: the cues with their times (W3C WebVTT; RFC 8216, section 3.5). Cue settings, styles and regions
 /// are ignored.

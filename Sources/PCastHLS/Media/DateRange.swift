@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A range of wall-clock time with attributes, e.g. an advertisement or a chapter (`EXT-X-DATERANGE`; RFC 8216bis,
 /// section 4.4.5.1).

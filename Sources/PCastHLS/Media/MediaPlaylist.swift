@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A list of media segments (RFC 8216, section 4.3.3; draft-pantos-hls-rfc8216bis-20, section 4.4.3).
 public struct MediaPlaylist: Hashable, Sendable {

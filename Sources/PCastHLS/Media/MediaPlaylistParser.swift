@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// Parses a media playlist line by line.
 struct MediaPlaylistParser {

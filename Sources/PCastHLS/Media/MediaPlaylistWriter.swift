@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// Writes a media playlist. A tag that applies to following segments is written only when its value changes.
 struct MediaPlaylistWriter {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The delivery features of the server and the distance that clients keep from the live edge (`EXT-X-SERVER-CONTROL`;
 /// RFC 8216bis, section 4.4.3.8).

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The preferred point to start playback (`EXT-X-START`; RFC 8216, section 4.3.5.2).
 public struct StartPoint: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An event message box of a fragment, which carries timed metadata (`emsg`; ISO/IEC 23009-1, section 5.10.3.3).
 public struct EventMessage: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// An ID3v2 tag, in which HLS segments carry timed metadata and timestamps (ID3 2.3 and 2.4; RFC 8216, section 3.4).
 public struct ID3Tag: Hashable, Sendable {

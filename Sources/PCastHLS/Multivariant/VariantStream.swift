@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A version of the presentation with its own bit rate and quality (`EXT-X-STREAM-INF` and `EXT-X-I-FRAME-STREAM-INF`;
 /// RFC 8216, sections 4.3.4.2 and 4.3.4.3).

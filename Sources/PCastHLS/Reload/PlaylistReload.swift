@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Schedules the reloads of a media playlist: when, from which mirror, and with which delivery directives (RFC 8216,
 /// section 6.3.4; RFC 8216bis, section 6.2.5).
@@ -33,12 +33,12 @@ public struct PlaylistReload: Machine {
         case recovered
         /// The playlist is complete, and no more requests follow.
         case ended
-        /// No mirror delivers the playlist, either for ``patience`` or permanently. No more requests follow.
+        /// No mirror delivers the playlist, either for ``timeout`` or permanently. No more requests follow.
         case gaveUp(ReloadFailure)
     }
 
     /// The time for which failing requests are retried.
-    public static let patience = TimeSpan.seconds(30 as Int64)
+    public static let timeout = TimeSpan.seconds(30 as Int64)
     /// The timeout of a request that the server does not hold.
     ///
     /// A blocking request gets three target durations more, because the server may hold it that long (RFC 8216bis,
@@ -237,7 +237,7 @@ extension PlaylistReload {
         let since = failingSince ?? now
         failingSince = since
         let next = mirrors.failed(request.request.mirror, failure, at: now)
-        guard let next, now - since < Self.patience else {
+        guard let next, now - since < Self.timeout else {
             due = nil
             staleAt = nil
             outputs.append(.gaveUp(failure))

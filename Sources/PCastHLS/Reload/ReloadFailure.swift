@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The reason why a playlist was not loaded.
 public enum ReloadFailure: Error, Hashable, Sendable {

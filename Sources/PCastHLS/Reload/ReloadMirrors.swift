@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// Chooses among mirrors and delays retries, depending on earlier failures.
 struct ReloadMirrors: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A media segment with the properties that the tags before it set (RFC 8216, section 4.3.2).
 public struct MediaSegment: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A part of a segment that is available before the whole segment is (`EXT-X-PART`; RFC 8216bis, section 4.4.4.9).
 public struct PartialSegment: Hashable, Sendable {

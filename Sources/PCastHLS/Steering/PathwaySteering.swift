@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Chooses among content steering pathways and schedules requests to the steering server (RFC 8216bis, section 7).
 ///

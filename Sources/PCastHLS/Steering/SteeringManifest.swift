@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The response of a steering server (RFC 8216bis, section 7.2). Pathway cloning is not supported.
 public struct SteeringManifest: Hashable, Sendable {

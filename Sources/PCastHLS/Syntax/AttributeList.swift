@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// The attributes of one tag. Unknown attributes are ignored (RFC 8216, section 6.3.1).
 struct AttributeList {

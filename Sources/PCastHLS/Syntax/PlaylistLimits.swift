@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// The limits of the parser. It rejects a playlist that exceeds one of them. A day of one-second segments is within
 /// them.

@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// A part of a playlist, as UTF-8 bytes because `\r\n` is one `Character`.
 typealias PlaylistText = Substring.UTF8View

@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// Writes a playlist line by line. It removes characters that a line or quoted string cannot hold, so that a title or
 /// name cannot inject a line.

@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 extension WallTime {
     /// Parses an ISO 8601 date with time, e.g. `2026-11-22T05:13:16.250+01:00` (RFC 8216, section 4.3.2.6). Returns nil

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The position of a segment on the player's timeline.
 public struct PlacedSegment: Hashable, Sendable {

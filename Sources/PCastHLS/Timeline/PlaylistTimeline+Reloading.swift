@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 extension PlaylistTimeline {
     /// Updates the timeline to a reloaded playlist and returns the kind of change. A stale playlist is ignored.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension PlaylistTimeline {
     /// Returns the wall-clock time of a position; nil if it is unknown. After the end of the window, time continues

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The positions of a media playlist's segments on the player's timeline and on the wall clock.
 ///

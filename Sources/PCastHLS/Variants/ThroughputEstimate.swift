@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An estimate of the download throughput from the last segments.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Chooses the variant of each next segment from the throughput and the amount of buffered media.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The playable variants of a presentation, the lowest quality first.
 public struct VariantLadder: Hashable, Sendable {

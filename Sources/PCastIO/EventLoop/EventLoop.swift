@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The thread that drives a `DatagramMachine` with its sockets, its clock, and the work of other threads.
 ///
@@ -18,7 +18,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     public let localOnlyWarnings: [String]
 
     /// The datagrams whose processing may be deferred; nil if there are none.
-    let patient: PatientDatagrams?
+    let patient: DeferredReceive?
 
     private let mailbox: LoopMailbox<LoopItem<M>>
     private let thread: WorkerThread
@@ -48,7 +48,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// - Throws: ``IOError``; `.addressInUse` if another socket uses an address, even if it could be shared.
     public convenience init(
         name: String, listen: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool, loops: Int = 1,
-        patient: PatientDatagrams? = nil, makeMachine: ([TransportAddress]) -> sending M,
+        patient: DeferredReceive? = nil, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil,
@@ -84,7 +84,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     }
 
     private init(
-        name: String, sockets: LoopSockets, patient: PatientDatagrams?,
+        name: String, sockets: LoopSockets, patient: DeferredReceive?,
         makeMachine: ([TransportAddress]) -> sending M, beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
@@ -102,7 +102,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         mailbox = try LoopMailbox()
         let driver = try LoopDriver(
             machine: makeMachine(boundAddresses), sockets: sockets,
-            pace: patient.map { ReadingPace(interval: $0.interval, patience: $0.patience) },
+            pace: patient.map { ReceiveCoalescing(interval: $0.interval, timeout: $0.timeout) },
             mailbox: mailbox, beforeSending: beforeSending,
             afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour, isPeer: isPeer)
         thread = try WorkerThread(name: name, precedence: .media) { driver.run() }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The run loop of an event loop's thread. Each iteration has these steps: receive input for some milliseconds at most,
 /// do the work of other threads, advance the machine if its deadline is reached, and send the machine's output.
@@ -34,14 +34,14 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// The drop counters of the sockets: those for normal datagrams, then those for deferrable ones.
     private var kernelDrops: [UInt32]
     /// The schedule of deferrable datagrams; nil if there are none.
-    private var pace: ReadingPace?
+    private var pace: ReceiveCoalescing?
     private var isClosed = false
 
     /// The last instant that the machine received, because time must not go backwards.
     private var lastInstant = MonotonicClock.now()
 
     init(
-        machine: consuming sending M, sockets: LoopSockets, pace: ReadingPace?, mailbox: LoopMailbox<LoopItem<M>>,
+        machine: consuming sending M, sockets: LoopSockets, pace: ReceiveCoalescing?, mailbox: LoopMailbox<LoopItem<M>>,
         beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
@@ -113,9 +113,9 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     }
 
     private func expire() {
-        if let opportunity = machine.opportunity {
+        if let earliestDeadline = machine.earliestDeadline {
             let now = tick()
-            if now >= opportunity { machine.advance(to: now) }
+            if now >= earliestDeadline { machine.advance(to: now) }
         }
         guard let deadline = connections.deadline, tick() >= deadline else { return }
         for path in connections.closeOverdue(at: lastInstant, poller) { machine.pathClosed(path, at: lastInstant) }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A request of another thread to an event loop's thread.
 enum LoopItem<M: DatagramMachine & ~Copyable>: Sendable {

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// The sockets of an event loop. Their number is constant while the loop runs.
 struct LoopSockets: Sendable {
@@ -34,7 +34,7 @@ struct LoopSockets: Sendable {
         for address in addresses + localOnly {
             let isLocalOnly = localOnly.contains(address)
             udp.append(try Self.joining(address, isLocalOnly: isLocalOnly))
-            // `SocketChoice` relies on this order.
+            // `ReuseportSteering` relies on this order.
             if hasPatient { patient.append(try Self.joining(address, isLocalOnly: isLocalOnly)) }
         }
     }
@@ -44,7 +44,7 @@ struct LoopSockets: Sendable {
 
     /// Permits other loops to bind the same addresses, and creates the sockets for deferrable datagrams if the kernel
     /// supports the selection. `loops` is the number of loops, including this one.
-    mutating func share(among loops: Int, patient: PatientDatagrams?) {
+    mutating func share(among loops: Int, patient: DeferredReceive?) {
         guard loops > 1 || patient != nil else { return }
         for socket in udp { socket.share() }
         guard let patient else { return }

@@ -1,5 +1,5 @@
 import CLinux
-import PCastMedia
+import PCastCore
 
 /// The epoll instance of a loop's thread. A token identifies each watched descriptor.
 struct Poller: ~Copyable {

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-public import PCastMedia
+public import PCastCore
 
 /// The readiness of a descriptor, for threads that may block.
 public enum DescriptorReadiness: Sendable {

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A file descriptor that is closed when the object is released. It is immutable, so any thread may use it.
 public final class Descriptor: Sendable {

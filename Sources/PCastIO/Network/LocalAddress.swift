@@ -1,5 +1,5 @@
 import Glibc
-public import PCastMedia
+public import PCastCore
 
 /// An address of one of this host's interfaces, from which host candidates are gathered (RFC 8445, section 5.1.1.1).
 public struct LocalAddress: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-public import PCastMedia
+public import PCastCore
 
 /// Resolution of host names by the system. It blocks, so it is only for the start of a program or for threads that may
 /// block. The thread of an event loop must not wait for a DNS server.

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// Conversion of transport addresses to `sockaddr_in` and `sockaddr_in6`, whose layouts are the same on each Linux.
 enum SocketAddress {

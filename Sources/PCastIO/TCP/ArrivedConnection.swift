@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A TCP connection that one loop accepted and that belongs to another one, according to its first frame.
 public struct ArrivedConnection: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A parser for the frames of an ICE-TCP stream: two bytes of length in network byte order, then the datagram (RFC
 /// 4571, section 2; RFC 6544, section 3).

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The frames to write to a TCP stream. The queue has a bound, so that a slow receiver uses limited memory. Frames are
 /// stored or dropped completely, so that the stream stays valid.

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A TCP connection of ICE, which only the loop's thread uses.
 final class TCPConnection {

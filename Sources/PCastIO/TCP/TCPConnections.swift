@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// The TCP connections of an event loop. Each has a number, which is not reused while an old one could be confused with
 /// it.

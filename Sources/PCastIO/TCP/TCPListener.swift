@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A listening TCP socket for passive ICE candidates (RFC 6544).
 final class TCPListener: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A short queue of frames between threads, such as from a device to an encoder or from a decoder to a renderer. If the
 /// consumer is late, the oldest frame is dropped, so that the delay does not grow. Any number of threads may produce

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A value that is protected by a mutex, with functions that wait for changes until a deadline on the monotonic clock.
 ///

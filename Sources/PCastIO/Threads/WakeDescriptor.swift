@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-public import PCastMedia
+public import PCastCore
 
 /// A descriptor that wakes a thread that waits for descriptors. It is readable from a signal until `take`.
 public final class WakeDescriptor: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A signal for a waiting thread. A signal before the wait is kept, and several ones count as one.
 public final class WakeSignal: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A sleep that another thread can cancel permanently, so that a paced source stops at once.
 public final class CancellableSleep: Sendable {

@@ -1,5 +1,5 @@
 import Glibc
-public import PCastMedia
+public import PCastCore
 
 /// The clock that all drivers of machines read: CLOCK_MONOTONIC, which cannot be set.
 public enum MonotonicClock {

@@ -1,5 +1,5 @@
 import Glibc
-public import PCastMedia
+public import PCastCore
 
 /// The pacing of sources that generate frames on their own thread, without drift.
 public enum Pacer {

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// The reusable memory of a `recvmmsg` call.
 ///

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// Sends batches of datagrams. Adjacent datagrams of one path become one message that the kernel splits
 /// (`UDP_SEGMENT`), and one `sendmmsg` call sends many messages.
@@ -26,7 +26,7 @@ struct DatagramSender: ~Copyable {
     private static let controlSize = Int(CLINUX_CONTROL_SIZE)
 
     /// The time in milliseconds to wait for a full socket, once per batch. After that the rest of the batch is dropped.
-    private static let patience: Int32 = 1
+    private static let timeout: Int32 = 1
 
     private let control = UnsafeMutableRawBufferPointer.allocate(
         byteCount: messageCapacity * controlSize, alignment: 16)
@@ -34,10 +34,10 @@ struct DatagramSender: ~Copyable {
         byteCount: messageCapacity * SocketAddress.maximumSize, alignment: 16)
     private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: messageCapacity)
     private let messages = UnsafeMutablePointer<clinux_message>.allocate(capacity: messageCapacity)
-    private let runs = UnsafeMutablePointer<DatagramRun>.allocate(capacity: messageCapacity)
+    private let runs = UnsafeMutablePointer<GSOBatch>.allocate(capacity: messageCapacity)
     private var pending = 0
     private var hasWaited = false
-    private var routes = SegmentationRoutes()
+    private var routes = GSOSupport()
     private let fault: Fault?
 
     private(set) var counts = Counts()
@@ -82,7 +82,7 @@ struct DatagramSender: ~Copyable {
                 index += 1
                 continue
             }
-            let run = DatagramRun(
+            let run = GSOBatch(
                 in: batch, from: index, limit: routes.allowsSegmentation(on: path, at: now) ? Self.maximumSegments : 1,
                 byteLimit: Self.maximumMessageSize)
             index += run.count
@@ -101,7 +101,7 @@ struct DatagramSender: ~Copyable {
         if let current { flush(current, at: now) }
     }
 
-    private mutating func append(_ run: DatagramRun, from batch: borrowing DatagramBatch, to socket: UDPSocket) {
+    private mutating func append(_ run: GSOBatch, from batch: borrowing DatagramBatch, to socket: UDPSocket) {
         let index = pending
         pending += 1
         (runs + index).initialize(to: run)
@@ -128,7 +128,7 @@ struct DatagramSender: ~Copyable {
         }
     }
 
-    private func writeSegmentSize(_ run: DatagramRun, at index: Int, after offset: Int) -> Int {
+    private func writeSegmentSize(_ run: GSOBatch, at index: Int, after offset: Int) -> Int {
         run.count > 1 ? clinux_put_segment_size(controlMemory(index) + offset, UInt16(run.segmentSize)) : 0
     }
 
@@ -175,10 +175,10 @@ struct DatagramSender: ~Copyable {
     private mutating func waitOnce(for socket: UDPSocket) -> Bool {
         if hasWaited { return false }
         hasWaited = true
-        return socket.waitUntilWritable(milliseconds: Self.patience)
+        return socket.waitUntilWritable(milliseconds: Self.timeout)
     }
 
-    private mutating func countSent(_ run: DatagramRun) {
+    private mutating func countSent(_ run: GSOBatch) {
         counts.sent += run.count
         if run.count > 1 {
             counts.segmentedMessages += 1

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PCastMedia
+import PCastCore
 
 /// A bound, nonblocking UDP socket. It is immutable, so one thread may bind it and another one use it.
 final class UDPSocket: Sendable {
@@ -62,7 +62,7 @@ final class UDPSocket: Sendable {
     /// Lets the kernel deliver datagrams with these patterns to every second socket at this address. `loops` is the
     /// number of loops, each with two sockets. Returns false if the kernel does not support it.
     func choose(by patterns: [DatagramPattern], loops: Int) -> Bool {
-        SocketChoice(patterns: patterns, loops: loops, family: address.ip.family).attach(to: descriptor)
+        ReuseportSteering(patterns: patterns, loops: loops, family: address.ip.family).attach(to: descriptor)
     }
 
     /// Returns whether a datagram with the source `local` may be sent from this socket. For an unspecified address, the

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// The handling of messages from pages.
 extension OverlayCore {
@@ -26,15 +26,15 @@ extension OverlayCore {
             let envelope = try OverlayEnvelope(text: text)
             (request, epoch) = (try OverlayRequest(envelope, text: text), envelope.epoch)
             guard pages[id]?.isNew(envelope.sequence) == true else {
-                return blame(id, "message \(envelope.sequence) again")
+                return reportProtocolError(id, "message \(envelope.sequence) again")
             }
         } catch {
-            return blame(id, error.description)
+            return reportProtocolError(id, error.description)
         }
         pages[id]?.heardAt = now
         guard let page = pages[id] else { return }
         guard page.isController || request.isHarmless else {
-            return blame(id, "a page without a controller token may not do that")
+            return reportProtocolError(id, "a page without a controller token may not do that")
         }
         fulfil(request, of: epoch, from: id, at: now)
     }
@@ -62,7 +62,7 @@ extension OverlayCore {
 
     /// Starts sending to a page that is ready to receive, beginning with the current state.
     private mutating func listen(_ id: OverlayPage.ID, at now: Instant) {
-        guard let page = pages[id], !page.isListening else { return blame(id, "bridge.ready again") }
+        guard let page = pages[id], !page.isListening else { return reportProtocolError(id, "bridge.ready again") }
         let isFirst = !controllers.contains { _ in true }
         pages[id]?.isListening = true
         pages[id]?.nextKeepAlive = now + configuration.keepAlive
@@ -101,7 +101,7 @@ extension OverlayCore {
 
     /// Reports an invalid message to the page and, the first few times, to the application. After too many it closes
     /// the page.
-    mutating func blame(_ id: OverlayPage.ID, _ reason: String) {
+    mutating func reportProtocolError(_ id: OverlayPage.ID, _ reason: String) {
         guard let page = pages[id], page.closing == nil else { return }
         let faults = page.faults + 1
         pages[id]?.faults = faults

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// The handling of messages from the application, plugins and the player.
 extension OverlayCore {

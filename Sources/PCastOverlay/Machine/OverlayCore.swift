@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The state machine of an overlay. It decides which messages its pages receive, which of their requests are performed,
 /// when the overlay is ready, and when it is destroyed.
@@ -172,7 +172,7 @@ public struct OverlayCore: Machine, Sendable {
             if isNewItem { itemEpoch = max(itemEpoch, number) }
         case .pageOpened(let id, let isController): open(id, isController, at: now)
         case .pageSaid(let id, let text): hear(text, from: id, at: now)
-        case .pageSaidBytes(let id): blame(id, OverlayWireError.notText.description)
+        case .pageSaidBytes(let id): reportProtocolError(id, OverlayWireError.notText.description)
         case .pageClosed(let id):
             pages[id] = nil
             loseReadiness(at: now)

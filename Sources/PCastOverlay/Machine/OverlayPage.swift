@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The state of one connected page.
 public struct OverlayPage: Sendable {

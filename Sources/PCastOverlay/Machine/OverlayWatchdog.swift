@@ -1,9 +1,9 @@
-import PCastMedia
+import PCastCore
 
 /// Measures the time without a sign of life and reports when it exceeds the timeouts.
 struct OverlayWatchdog {
     /// A timeout that has passed.
-    enum Bark: Equatable { case warning, fatal }
+    enum Expiry: Equatable { case warning, fatal }
 
     /// The time without a sign of life after which a warning is due.
     let warning: TimeSpan
@@ -13,7 +13,7 @@ struct OverlayWatchdog {
     /// The time since which there has been no sign of life; nil if none is expected.
     private(set) var silentSince: Instant?
     /// The last timeout that was reported since the last sign of life.
-    private var barked: Bark?
+    private var barked: Expiry?
 
     init(warning: TimeSpan, fatal: TimeSpan?) { (self.warning, self.fatal) = (warning, fatal) }
 
@@ -35,7 +35,7 @@ struct OverlayWatchdog {
     }
 
     /// Returns the timeout that has passed; nil if there is none.
-    mutating func advance(to now: Instant) -> Bark? {
+    mutating func advance(to now: Instant) -> Expiry? {
         guard let silentSince, let deadline, now >= deadline else { return nil }
         barked = fatal.map { now >= silentSince + $0 } == true ? .fatal : .warning
         return barked

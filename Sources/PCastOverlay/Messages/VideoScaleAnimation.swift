@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An animation of the video from one rectangle of its view to another, with smooth acceleration and deceleration.
 public struct VideoScaleAnimation: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import Logging
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The quotas, rate limits and proxy settings that all endpoints check before they serve a client, whoever it is. It
@@ -9,9 +9,9 @@ final class Admission: Sendable {
     private struct State {
         var limits: PlatformLimits
         var proxies: [IPNetwork]
-        var proxyField: ProxyField
+        var forwardedHeader: ForwardedHeader
         var isDraining = false
-        var census: [Seat.Kind: Census] = [:]
+        var usage: [QuotaReservation.Kind: UsageCounter] = [:]
         var connections = TokenBuckets<AddressBlock>()
         var requests = TokenBuckets<AddressBlock>()
         var joins = TokenBuckets<AddressBlock>()
@@ -34,9 +34,9 @@ final class Admission: Sendable {
 
     init(
         limits: PlatformLimits = PlatformLimits(), trustedProxies: [IPNetwork] = [],
-        proxyField: ProxyField = .forwardedFor
+        forwardedHeader: ForwardedHeader = .forwardedFor
     ) {
-        state = Mutex(State(limits: limits, proxies: trustedProxies, proxyField: proxyField))
+        state = Mutex(State(limits: limits, proxies: trustedProxies, forwardedHeader: forwardedHeader))
     }
 
     var counts: Counts { state.withLock { $0.counts } }
@@ -44,11 +44,11 @@ final class Admission: Sendable {
     var limits: PlatformLimits { state.withLock { $0.limits } }
 
     /// Changes the limits for later requests. Existing clients stay, even if they exceed the new limits.
-    func change(limits: PlatformLimits, trustedProxies: [IPNetwork], proxyField: ProxyField) {
+    func change(limits: PlatformLimits, trustedProxies: [IPNetwork], forwardedHeader: ForwardedHeader) {
         state.withLock { state in
             state.limits = limits
             state.proxies = trustedProxies
-            state.proxyField = proxyField
+            state.forwardedHeader = forwardedHeader
         }
     }
 
@@ -64,7 +64,7 @@ final class Admission: Sendable {
     /// Returns the origin of a request: the peer, or the client that a trusted proxy reports. `values` returns the
     /// values of the header fields with a name.
     func caller(_ peer: IPAddress?, fields values: (String) -> [String]) -> Caller {
-        let (proxies, field) = state.withLock { ($0.proxies, $0.proxyField) }
+        let (proxies, field) = state.withLock { ($0.proxies, $0.forwardedHeader) }
         let isForwarded = Caller.forwardingFields.contains { !values($0).isEmpty }
         guard isForwarded else { return Caller(address: peer) }
         let hops = ForwardedAddress(field, values(field.rawValue))
@@ -90,7 +90,7 @@ final class Admission: Sendable {
         logger.warning(
             """
             requests from this machine are forwarded, and not by a proxy that says for whom: they need a token like all \
-            from elsewhere; see trusted-proxy and proxy-field
+            from elsewhere; see trusted-proxy and forwarded-header
             """,
             metadata: ["address": "\(caller.address.map(\.description) ?? "unknown")"])
     }
@@ -98,7 +98,7 @@ final class Admission: Sendable {
     /// Returns whether the client's own connection uses TLS according to a trusted proxy. `values` returns the values
     /// of the header fields with a name.
     func isSecure(through peer: IPAddress?, fields values: (String) -> [String]) -> Bool {
-        isTrustedProxy(peer) && ForwardedAddress.isSecure(state.withLock { $0.proxyField }, values)
+        isTrustedProxy(peer) && ForwardedAddress.isSecure(state.withLock { $0.forwardedHeader }, values)
     }
 
     func isTrustedProxy(_ address: IPAddress?) -> Bool {
@@ -110,22 +110,22 @@ final class Admission: Sendable {
 
     /// Counts an HTTP request or a signaling request.
     ///
-    /// - Throws: ``Refusal`` if the rate limit is exceeded.
-    func takeRequest(from address: IPAddress?, at now: Instant) throws(Refusal) {
+    /// - Throws: ``APIError`` if the rate limit is exceeded.
+    func takeRequest(from address: IPAddress?, at now: Instant) throws(APIError) {
         try take(\.requests, .requestsPerSecond, AddressBlock(address), at: now)
     }
 
     /// Counts the creation of a session, stream or viewing.
     ///
-    /// - Throws: ``Refusal`` if the rate limit is exceeded.
-    func takeJoin(from address: IPAddress?, at now: Instant) throws(Refusal) {
+    /// - Throws: ``APIError`` if the rate limit is exceeded.
+    func takeJoin(from address: IPAddress?, at now: Instant) throws(APIError) {
         try take(\.joins, .joinsPerSecond, AddressBlock(address), at: now)
     }
 
     /// The maximum number of requests for metrics per second and address.
     private static let metricsPerSecond: Int64 = 100
 
-    func takeMetrics(from address: IPAddress?, at now: Instant) throws(Refusal) {
+    func takeMetrics(from address: IPAddress?, at now: Instant) throws(APIError) {
         let wait = state.withLock { state in
             state.metrics.take(AddressBlock(address), perSecond: Self.metricsPerSecond, at: now)
         }
@@ -135,7 +135,7 @@ final class Admission: Sendable {
     private func take(
         _ buckets: any WritableKeyPath<State, TokenBuckets<AddressBlock>> & Sendable, _ limit: PlatformLimits.Name,
         _ block: AddressBlock, at now: Instant
-    ) throws(Refusal) {
+    ) throws(APIError) {
         let wait = state.withLock { state in
             let wait = state[keyPath: buckets].take(block, perSecond: state.limits[limit], at: now)
             if wait != nil { state.counts.add(limit) }
@@ -149,13 +149,13 @@ final class Admission: Sendable {
     /// Reserves a place for a client of this kind. `block` is nil if the client does not count towards the limit of an
     /// address.
     ///
-    /// - Throws: ``Refusal`` with the kind `capacity`.
-    func enter(_ kind: Seat.Kind, _ application: ApplicationID?, _ block: AddressBlock?) throws(Refusal) {
-        let refusal: Refusal? = state.withLock { state in
+    /// - Throws: ``APIError`` with the kind `capacity`.
+    func enter(_ kind: QuotaReservation.Kind, _ application: ApplicationID?, _ block: AddressBlock?) throws(APIError) {
+        let refusal: APIError? = state.withLock { state in
             if state.isDraining { return .draining }
             let bounds = Self.bounds(of: kind, in: state.limits)
-            do throws(Census.Exceeded) {
-                try state.census[kind, default: Census()].enter(application, block, within: bounds)
+            do throws(UsageCounter.Exceeded) {
+                try state.usage[kind, default: UsageCounter()].enter(application, block, within: bounds)
                 return nil
             } catch {
                 if let limit = kind.limit(error) { state.counts.add(limit) }
@@ -165,17 +165,17 @@ final class Admission: Sendable {
         if let refusal { throw refusal }
     }
 
-    func leave(_ seat: Seat) {
-        state.withLock { $0.census[seat.kind]?.leave(seat.application, seat.block) }
+    func leave(_ seat: QuotaReservation) {
+        state.withLock { $0.usage[seat.kind]?.leave(seat.application, seat.block) }
     }
 
     /// Counts a publisher that was rejected because no bit rate was available.
     func noteNoBitrate(_ limit: PlatformLimits.Name) { state.withLock { $0.counts.add(limit) } }
 
     /// Returns the number of reserved places of a kind.
-    func count(of kind: Seat.Kind) -> Int { state.withLock { Int($0.census[kind]?.count ?? 0) } }
+    func count(of kind: QuotaReservation.Kind) -> Int { state.withLock { Int($0.usage[kind]?.count ?? 0) } }
 
-    private static func bounds(of kind: Seat.Kind, in limits: PlatformLimits) -> Census.Bounds {
+    private static func bounds(of kind: QuotaReservation.Kind, in limits: PlatformLimits) -> UsageCounter.Bounds {
         switch kind {
         case .session:
             .init(
@@ -211,17 +211,17 @@ final class Admission: Sendable {
                 state.counts.add(.connectionsPerSecond)
                 return false
             }
-            do throws(Census.Exceeded) {
-                try state.census[.connection, default: Census()].enter(nil, block, within: bounds)
+            do throws(UsageCounter.Exceeded) {
+                try state.usage[.connection, default: UsageCounter()].enter(nil, block, within: bounds)
                 return true
             } catch {
-                if let limit = Seat.Kind.connection.limit(error) { state.counts.add(limit) }
+                if let limit = QuotaReservation.Kind.connection.limit(error) { state.counts.add(limit) }
                 return false
             }
         }
     }
 
     func connectionClosed(from address: IPAddress?) {
-        state.withLock { $0.census[.connection]?.leave(nil, AddressBlock(address)) }
+        state.withLock { $0.usage[.connection]?.leave(nil, AddressBlock(address)) }
     }
 }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The origin of a request, as far as it is trusted.
 struct Caller: Hashable, Sendable {

@@ -15,19 +15,19 @@ enum ClientTextLimits {
 
     /// Checks the tags of a stream.
     ///
-    /// - Throws: ``Refusal`` with the kind `badRequest`.
-    static func check(tags: [String]) throws(Refusal) {
+    /// - Throws: ``APIError`` with the kind `badRequest`.
+    static func check(tags: [String]) throws(APIError) {
         guard tags.count <= count, tags.allSatisfy({ !$0.isEmpty && hasAtMost(text, $0) }) else {
-            throw Refusal(.badRequest, "A stream has at most \(count) tags, each of 1 to \(text) characters.")
+            throw APIError(.badRequest, "A stream has at most \(count) tags, each of 1 to \(text) characters.")
         }
     }
 
     /// Checks the options of a stream.
     ///
-    /// - Throws: ``Refusal`` with the kind `badRequest`.
-    static func check(options: [String]) throws(Refusal) {
+    /// - Throws: ``APIError`` with the kind `badRequest`.
+    static func check(options: [String]) throws(APIError) {
         guard options.count <= count, options.allSatisfy({ hasAtMost(text, $0) }) else {
-            throw Refusal(.badRequest, "A stream has at most \(count) options, each of up to \(text) characters.")
+            throw APIError(.badRequest, "A stream has at most \(count) options, each of up to \(text) characters.")
         }
     }
 

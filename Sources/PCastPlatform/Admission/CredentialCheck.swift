@@ -1,36 +1,36 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A check of secrets that could be guessed. All endpoints share its limit of failures per address.
 final class CredentialCheck: Sendable {
-    private let gatekeeper: Gatekeeper
+    private let authenticator: TokenAuthenticator
     /// The failures by application, with an empty name for all other secrets. Guesses at one secret therefore do not
     /// block the valid credentials of another application at the same address. The number of applications is the bound.
     private let attempts = Mutex<[String: LoginAttempts]>([:])
 
-    init(gatekeeper: Gatekeeper) { self.gatekeeper = gatekeeper }
+    init(authenticator: TokenAuthenticator) { self.authenticator = authenticator }
 
     /// Checks the secret of an application.
     ///
-    /// - Throws: ``Refusal`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
-    func check(_ application: String, secret: String, from address: IPAddress?) throws(Refusal) {
-        try check(of: gatekeeper.hasApplication(application) ? application : "", from: address) {
-            gatekeeper.isApplication(application, secret: secret)
+    /// - Throws: ``APIError`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
+    func check(_ application: String, secret: String, from address: IPAddress?) throws(APIError) {
+        try check(of: authenticator.hasApplication(application) ? application : "", from: address) {
+            authenticator.isApplication(application, secret: secret)
         }
     }
 
     /// Checks a secret with `isRight`, which is not called while the address must wait. `name` is the application whose
     /// secret is checked, or empty.
     ///
-    /// - Throws: ``Refusal`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
-    func check(of name: String = "", from address: IPAddress?, _ isRight: () -> Bool) throws(Refusal) {
+    /// - Throws: ``APIError`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
+    func check(of name: String = "", from address: IPAddress?, _ isRight: () -> Bool) throws(APIError) {
         let now = MonotonicClock.now()
         let wait = attempts.withLock { $0[name, default: LoginAttempts()].wait(of: address, at: now) }
         guard wait == .zero else { throw .tooManyFailures(retryAfter: wait) }
         guard isRight() else {
             attempts.withLock { $0[name, default: LoginAttempts()].noteFailure(of: address, at: now) }
-            throw Refusal(.unauthorized, "The credentials are wrong.")
+            throw APIError(.unauthorized, "The credentials are wrong.")
         }
     }
 
@@ -45,10 +45,10 @@ final class CredentialCheck: Sendable {
     }
 }
 
-extension Refusal {
-    static func tooManyFailures(retryAfter wait: TimeSpan) -> Refusal {
+extension APIError {
+    static func tooManyFailures(retryAfter wait: TimeSpan) -> APIError {
         let seconds = Int(wait.seconds.rounded(.up))
-        return Refusal(
+        return APIError(
             .rateLimited, "Too many attempts have failed: try again in \(seconds) s.",
             detail: "too many attempts with wrong credentials", retryAfter: wait)
     }

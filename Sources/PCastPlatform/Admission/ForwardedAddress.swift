@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The addresses that proxies have written into the header of a request.
 ///
@@ -19,7 +19,7 @@ struct ForwardedAddress: Sendable {
     /// written before it.
     ///
     /// - Parameter values: of all fields of that name, in their order.
-    init(_ field: ProxyField, _ values: [String]) {
+    init(_ field: ForwardedHeader, _ values: [String]) {
         isForged = !values.allSatisfy(Self.isPlain)
         let texts: [Substring.UTF8View] =
             switch field {
@@ -51,7 +51,7 @@ struct ForwardedAddress: Sendable {
 
     /// Returns whether the directly connected proxy reports a request by HTTPS. `values` returns the values of the
     /// header fields with a name.
-    static func isSecure(_ field: ProxyField, _ values: (String) -> [String]) -> Bool {
+    static func isSecure(_ field: ForwardedHeader, _ values: (String) -> [String]) -> Bool {
         let fields = values(field == .forwarded ? field.rawValue : "x-forwarded-proto")
         guard fields.allSatisfy(isPlain) else { return false }
         let schemes: [Substring.UTF8View] =

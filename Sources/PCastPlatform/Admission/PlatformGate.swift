@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 
 /// A gate that rejects connections if there are too many, or too many per second.

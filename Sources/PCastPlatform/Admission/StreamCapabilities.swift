@@ -1,6 +1,6 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
-import PCastRelay
+import PCastSFU
 
 /// The options of a stream according to the token's capabilities and the client's own options.
 ///
@@ -13,7 +13,7 @@ struct StreamCapabilities: Sendable {
     }
 
     /// The options with which the SFU adds the peer.
-    private(set) var terms = PeerTerms()
+    private(set) var terms = PeerOptions()
     /// The capabilities without effect, as they are in the token.
     private(set) var ignored: [String] = []
 
@@ -33,9 +33,9 @@ struct StreamCapabilities: Sendable {
 
     /// Parses the capabilities of a token and the options of a client, which are `no-audio` and `no-video`.
     ///
-    /// - Throws: ``Refusal`` with the kind `badRequest` if no media remains, or `unsupported` if a required capability
+    /// - Throws: ``APIError`` with the kind `badRequest` if no media remains, or `unsupported` if a required capability
     ///   is not supported.
-    init(_ names: [String], options: [String] = [], for purpose: Purpose) throws(Refusal) {
+    init(_ names: [String], options: [String] = [], for purpose: Purpose) throws(APIError) {
         var codecs = CodecChoice()
         for name in names {
             let (head, value) = Self.divide(name)
@@ -56,23 +56,23 @@ struct StreamCapabilities: Sendable {
         if options.contains("no-video") { terms.media.remove(.video) }
         if options.contains("no-audio") { terms.media.remove(.audio) }
         guard !terms.media.isEmpty else {
-            throw Refusal(.badRequest, "Nothing is left of the stream: it is to have neither sound nor pictures.")
+            throw APIError(.badRequest, "Nothing is left of the stream: it is to have neither sound nor pictures.")
         }
         terms.insistsOnCodecs = codecs.isForced
         terms.preferring = codecs.isForced ? codecs.forced : codecs.preferred
         if codecs.isForced, codecs.forced.isEmpty, terms.media.contains(.video) {
-            throw Refusal(.unsupported, "The codec that the token demands is not spoken here: H.264 and VP8 are.")
+            throw APIError(.unsupported, "The codec that the token demands is not spoken here: H.264 and VP8 are.")
         }
     }
 
     /// Checks that the token does not require other delivery methods.
     ///
-    /// - Throws: ``Refusal`` with the kind `unsupported`.
-    private func requireRealTime(_ names: [String]) throws(Refusal) {
+    /// - Throws: ``APIError`` with the kind `unsupported`.
+    private func requireRealTime(_ names: [String]) throws(APIError) {
         guard !names.contains("real-time"), let other = names.first(where: { Self.otherDeliveries.contains($0) }) else {
             return
         }
-        throw Refusal(.unsupported, "The token is for “\(other)”, which is not supported: streams are real-time here.")
+        throw APIError(.unsupported, "The token is for “\(other)”, which is not supported: streams are real-time here.")
     }
 
     private static func divide(_ name: String) -> (head: String, value: String?) {

@@ -1,6 +1,6 @@
 import Logging
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 import PCastWebRTC
 import Synchronization

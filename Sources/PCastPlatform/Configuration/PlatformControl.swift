@@ -1,18 +1,18 @@
+import PCastCore
+import PCastDatabase
 import PCastIO
-import PCastMedia
-import PCastRecords
 
 /// Applies configurations to a running platform, without disconnecting clients.
 actor PlatformControl {
     /// The components whose configuration can change while the platform runs.
     struct Running: Sendable {
-        let gatekeeper: Gatekeeper
+        let authenticator: TokenAuthenticator
         let admission: Admission
         let kept: PlatformRecords
-        let relay: RelayOffers?
+        let relay: TURNCredentialProvider?
         let certificate: CertificateFiles?
         let directory: StreamDirectory
-        let workers: StreamWorkers
+        let workers: JobSupervisor
         /// The address that the platform listens on.
         let listen: IPAddress
     }
@@ -38,15 +38,15 @@ actor PlatformControl {
         let identity = try running.certificate?.read(paths)
         if changes.applied.contains(.application) {
             try await running.kept.setApplications(new.applications)
-            running.gatekeeper.change(new.applications)
+            running.authenticator.change(new.applications)
         }
         if let identity { running.certificate?.use(identity, of: paths) }
-        running.relay?.change(name: new.tlsName)
+        running.relay?.change(name: new.turnHost)
         running.admission.change(
-            limits: new.limits, trustedProxies: new.trustedProxies, proxyField: new.proxyField)
+            limits: new.limits, trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
-            new.workers.map { WorkAdmission(configuration: $0, listen: running.listen) })
+            new.workers.map { JobPolicy(configuration: $0, listen: running.listen) })
         running.kept.change(new.records, drainTime: new.drainTime)
         // Settings that need a restart keep their values, so that they are also reported at the next change.
         var kept = new

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A setting of the configuration, with the name of its option of `pcast serve`.
 public enum PlatformSetting: String, CaseIterable, Sendable {
@@ -11,18 +11,18 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case tlsPort = "tls-port"
     case tlsCertificate = "tls-certificate"
     case tlsKey = "tls-key"
-    case tlsName = "tls-name"
+    case turnHost = "turn-host"
     case data
     case dataKey = "data-key"
     case retention
-    case callbackNetwork = "callback-network"
-    case uriNetwork = "uri-network"
-    case uriPorts = "uri-ports"
-    case uriDirectory = "uri-directory"
-    case uriWorkers = "uri-workers"
+    case webhookAllow = "webhook-allow"
+    case mediaAllow = "media-allow"
+    case srtPullPorts = "srt-pull-ports"
+    case mediaDirectory = "media-directory"
+    case maxJobs = "max-jobs"
     case limit
     case trustedProxy = "trusted-proxy"
-    case proxyField = "proxy-field"
+    case forwardedHeader = "forwarded-header"
     case drainTime = "drain-time"
     case metricsToken = "metrics-token"
     case frameAncestor = "frame-ancestor"
@@ -32,8 +32,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor:
             true
-        case .application, .tlsCertificate, .tlsKey, .tlsName, .retention, .callbackNetwork, .uriNetwork, .uriPorts,
-            .uriDirectory, .uriWorkers, .limit, .trustedProxy, .proxyField, .drainTime:
+        case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
+            .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime:
             false
         }
     }
@@ -50,18 +50,18 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .tlsPort: left.tlsPort == right.tlsPort
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey
-        case .tlsName: left.tlsName == right.tlsName
+        case .turnHost: left.turnHost == right.turnHost
         case .data: left.records.directory == right.records.directory
         case .dataKey: left.records.keyFile == right.records.keyFile
         case .retention: left.records.retention == right.records.retention
-        case .callbackNetwork: left.records.callbackNetworks == right.records.callbackNetworks
-        case .uriNetwork: left.workers?.networks == right.workers?.networks
-        case .uriPorts: left.workers?.listenerPorts == right.workers?.listenerPorts
-        case .uriDirectory: left.workers?.folder == right.workers?.folder
-        case .uriWorkers: left.workers?.limit == right.workers?.limit
+        case .webhookAllow: left.records.webhookAllowedNetworks == right.records.webhookAllowedNetworks
+        case .mediaAllow: left.workers?.networks == right.workers?.networks
+        case .srtPullPorts: left.workers?.listenerPorts == right.workers?.listenerPorts
+        case .mediaDirectory: left.workers?.folder == right.workers?.folder
+        case .maxJobs: left.workers?.limit == right.workers?.limit
         case .limit: left.limits == right.limits
         case .trustedProxy: left.trustedProxies == right.trustedProxies
-        case .proxyField: left.proxyField == right.proxyField
+        case .forwardedHeader: left.forwardedHeader == right.forwardedHeader
         case .drainTime: left.drainTime == right.drainTime
         case .metricsToken: left.metricsToken == right.metricsToken
         case .frameAncestor: left.frameAncestors == right.frameAncestors

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 import Synchronization
 
@@ -23,16 +23,16 @@ final class DashboardAccess: Sendable {
     /// preflight, which fails (Fetch Standard, section 3.2.2).
     static let header = HTTPField.Name("PCast-Dashboard")!
 
-    private let gatekeeper: Gatekeeper
+    private let authenticator: TokenAuthenticator
     private let credentials: CredentialCheck
     private let state = Mutex(State())
 
-    init(gatekeeper: Gatekeeper, credentials: CredentialCheck) {
-        (self.gatekeeper, self.credentials) = (gatekeeper, credentials)
+    init(authenticator: TokenAuthenticator, credentials: CredentialCheck) {
+        (self.authenticator, self.credentials) = (authenticator, credentials)
     }
 
     func logIn(_ application: String, secret: String, from address: IPAddress?) -> Outcome {
-        do throws(Refusal) {
+        do throws(APIError) {
             try credentials.check(application, secret: secret, from: address)
         } catch {
             guard let wait = error.retryAfter else { return .wrong }
@@ -53,7 +53,7 @@ final class DashboardAccess: Sendable {
         guard let ticket = LoginCookie.ticket(of: request, context) else { return nil }
         let application = state.withLock { $0.logins.application(of: ticket, at: MonotonicClock.now()) }
         // The application may have been removed from the configuration.
-        return application.flatMap { gatekeeper.applicationIDs.contains($0) ? $0 : nil }
+        return application.flatMap { authenticator.applicationIDs.contains($0) ? $0 : nil }
     }
 
     /// Returns the application that is logged in, for a request of the dashboard's own script only; nil otherwise.

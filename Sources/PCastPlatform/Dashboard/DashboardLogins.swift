@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The logins to the dashboard: the tickets in the cookies of browsers, and their applications.
 struct DashboardLogins: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The failed logins by address. An address has ten attempts, and then one every six seconds, so that secrets cannot be
 /// guessed.

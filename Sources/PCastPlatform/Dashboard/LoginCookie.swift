@@ -1,5 +1,5 @@
 import Hummingbird
-import PCastMedia
+import PCastCore
 import PCastWeb
 
 /// The cookie of a login (RFC 6265). Scripts cannot read it, requests of other sites do not send it, and it expires

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 
 /// Discovers the public address of the media port by STUN before the SFU binds the port (RFC 8489).
@@ -13,7 +13,7 @@ struct AddressDiscovery: DatagramMachine {
     private static let maximumServers = 4
 
     /// The timeout after which the platform starts with the addresses known so far.
-    private static let patience = TimeSpan.seconds(3)
+    private static let timeout = TimeSpan.seconds(3)
 
     init(servers: [TransportAddress], from local: TransportAddress, seed: UInt64, at now: Instant) {
         questions = servers.prefix(Self.maximumServers).enumerated().map { index, server in
@@ -67,12 +67,12 @@ struct AddressDiscovery: DatagramMachine {
             })
         guard let loop else { return [] }
         defer { loop.stop() }
-        let timeout = Task {
-            try await Task.sleep(for: patience.duration)
+        let expiry = Task {
+            try await Task.sleep(for: timeout.duration)
             let known = (try? await loop.call { discovery, _ in discovery.addresses }) ?? []
             finish.yield(known)
         }
-        defer { timeout.cancel() }
+        defer { expiry.cancel() }
         var found: [TransportAddress] = []
         for await addresses in finished {
             for address in addresses where !found.contains(address) { found.append(address) }

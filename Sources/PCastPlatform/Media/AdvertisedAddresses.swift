@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// The addresses in candidates, according to the current interfaces of this host.
 struct AdvertisedAddresses: Sendable {

@@ -1,7 +1,7 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRTP
-import PCastRelay
+import PCastSFU
 import PCastWebRTC
 import Synchronization
 
@@ -9,12 +9,12 @@ import Synchronization
 /// events, but no packets.
 final class MediaRouter: Sendable {
     /// The event loops, one for each shard of the SFU.
-    private let loops: [EventLoop<Relay>]
-    private let places: Mutex<RelayPlaces>
+    private let loops: [EventLoop<SFU>]
+    private let places: Mutex<SFUCapacity>
 
     /// The events of the SFU until it is stopped, for one reader.
-    let events: AsyncStream<RelayEvent>
-    private let told: AsyncStream<RelayEvent>.Continuation
+    let events: AsyncStream<SFUEvent>
+    private let told: AsyncStream<SFUEvent>.Continuation
 
     /// The addresses in answers that are reachable from a network or over loopback.
     let advertised: [TransportAddress]
@@ -31,34 +31,34 @@ final class MediaRouter: Sendable {
         listen: [TransportAddress], addresses: AdvertisedAddresses, certificate: DTLSCertificate, maximumPeers: Int,
         shards: Int
     ) throws(IOError) {
-        let (events, told) = AsyncStream<RelayEvent>.makeStream()
+        let (events, told) = AsyncStream<SFUEvent>.makeStream()
         self.events = events
         self.told = told
         let (interfaceChanges, changed) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.interfaceChanges = interfaceChanges
-        var configuration = RelayConfiguration(
+        var configuration = SFUConfiguration(
             certificate: certificate, advertised: [], offersTCP: true, clock: MonotonicClock.reference(),
             maximumPeers: maximumPeers)
         let exchange = ShardExchange(count: shards)
         let first = try EventLoop(
             name: "pcast-relay", listen: listen, localOnly: addresses.localOnly, tcpListen: true, loops: shards,
-            patient: PatientDatagrams(DatagramPattern.reports),
+            patient: DeferredReceive(DatagramPattern.reports),
             makeMachine: { _ in
                 configuration.shard = Shard(0, of: shards)
-                return Relay(configuration: configuration, generator: SystemRandomNumberGenerator())
+                return SFU(configuration: configuration, generator: SystemRandomNumberGenerator())
             }, beforeSending: Self.beforeSending(of: 0, exchange), afterTurn: Self.afterTurn(of: 0, exchange, told),
             onAddressChange: { _, _, _ in changed.yield() },
             onNeighbour: { connection, shard in exchange.handOver(connection, to: shard) },
-            isPeer: { relay, path in relay.isPeer(path) })
+            isPeer: { sfu, path in sfu.isPeer(path) })
         var loops = [first]
         for number in 1..<max(shards, 1) {
             configuration.shard = Shard(number, of: shards)
             let loop = try EventLoop(
                 name: "pcast-relay-\(number)", beside: first,
                 makeMachine: { _ in
-                    Relay(configuration: configuration, generator: SystemRandomNumberGenerator())
+                    SFU(configuration: configuration, generator: SystemRandomNumberGenerator())
                 }, beforeSending: Self.beforeSending(of: number, exchange),
-                afterTurn: Self.afterTurn(of: number, exchange, told), isPeer: { relay, path in relay.isPeer(path) })
+                afterTurn: Self.afterTurn(of: number, exchange, told), isPeer: { sfu, path in sfu.isPeer(path) })
             loops.append(loop)
         }
         exchange.open(to: loops)
@@ -68,7 +68,7 @@ final class MediaRouter: Sendable {
             port: first.boundAddresses.first?.port ?? 0, interfaces: (try? LocalAddress.all()) ?? [],
             families: Self.families(first.boundAddresses))
         current = Mutex([])
-        places = Mutex(RelayPlaces(shards: shards, maximumPeers: maximumPeers))
+        places = Mutex(SFUCapacity(shards: shards, maximumPeers: maximumPeers))
         advertise()
     }
 
@@ -84,7 +84,7 @@ final class MediaRouter: Sendable {
             return current != named
         }
         guard isNew else { return nil }
-        for loop in loops { try? loop.submit { relay, _ in relay.advertise(named) } }
+        for loop in loops { try? loop.submit { sfu, _ in sfu.advertise(named) } }
         return named
     }
 
@@ -108,16 +108,16 @@ final class MediaRouter: Sendable {
     /// shards do not wait until this one has sent everything to its own subscribers.
     private static func beforeSending(
         of shard: Int, _ exchange: ShardExchange
-    ) -> @Sendable (inout Relay, Instant) -> Void {
-        { relay, now in exchange.exchange(&relay, shard: shard, at: now) }
+    ) -> @Sendable (inout SFU, Instant) -> Void {
+        { sfu, now in exchange.exchange(&sfu, shard: shard, at: now) }
     }
 
     private static func afterTurn(
-        of shard: Int, _ exchange: ShardExchange, _ told: AsyncStream<RelayEvent>.Continuation
-    ) -> @Sendable (inout Relay, Instant) -> Void {
-        { relay, now in
-            exchange.bring(&relay, from: shard)
-            while let event = relay.pollEvent() {
+        of shard: Int, _ exchange: ShardExchange, _ told: AsyncStream<SFUEvent>.Continuation
+    ) -> @Sendable (inout SFU, Instant) -> Void {
+        { sfu, now in
+            exchange.bring(&sfu, from: shard)
+            while let event = sfu.pollEvent() {
                 // Each loop numbers its connections itself.
                 if case .closeConnection(let path) = event {
                     exchange.close(path, at: shard)
@@ -133,14 +133,14 @@ final class MediaRouter: Sendable {
     /// Adds a publisher. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
     /// answer to it must be passed to `accept`.
     ///
-    /// - Throws: `RelayError`.
+    /// - Throws: `SFUError`.
     func publish(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms
-    ) async throws(RelayError) -> SessionDescription {
-        let shard = try place(peer) { places throws(RelayError) in try places.enter(peer, publishing: stream) }
-        let description = try await admit(peer, at: shard) { relay, now throws(RelayError) in
-            guard let offer else { return try relay.offerToPublisher(peer, of: stream, terms: terms, at: now) }
-            return try relay.publish(peer, stream: stream, offer: offer, terms: terms, at: now)
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions
+    ) async throws(SFUError) -> SessionDescription {
+        let shard = try place(peer) { places throws(SFUError) in try places.enter(peer, publishing: stream) }
+        let description = try await admit(peer, at: shard) { sfu, now throws(SFUError) in
+            guard let offer else { return try sfu.offerToPublisher(peer, of: stream, terms: terms, at: now) }
+            return try sfu.publish(peer, stream: stream, offer: offer, terms: terms, at: now)
         }
         places.withLock { $0.noteStream(of: peer) }
         return description
@@ -161,22 +161,22 @@ final class MediaRouter: Sendable {
     /// Adds a subscriber. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
     /// answer to it must be passed to `accept`.
     ///
-    /// - Throws: `RelayError`.
+    /// - Throws: `SFUError`.
     func view(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms
-    ) async throws(RelayError) -> SessionDescription {
-        let (shard, home) = try place(peer) { places throws(RelayError) in try places.enter(peer, viewing: stream) }
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions
+    ) async throws(SFUError) -> SessionDescription {
+        let (shard, home) = try place(peer) { places throws(SFUError) in try places.enter(peer, viewing: stream) }
         if shard != home {
-            do throws(RelayError) {
+            do throws(SFUError) {
                 try await replicate(stream, from: home, to: shard)
             } catch {
                 forget(peer)
                 throw error
             }
         }
-        return try await admit(peer, at: shard) { relay, now throws(RelayError) in
-            guard let offer else { return try relay.offerToViewer(peer, of: stream, terms: terms, at: now) }
-            return try relay.view(peer, stream: stream, offer: offer, terms: terms, at: now)
+        return try await admit(peer, at: shard) { sfu, now throws(SFUError) in
+            guard let offer else { return try sfu.offerToViewer(peer, of: stream, terms: terms, at: now) }
+            return try sfu.view(peer, stream: stream, offer: offer, terms: terms, at: now)
         }
     }
 
@@ -185,56 +185,56 @@ final class MediaRouter: Sendable {
     /// The home shard is queried again afterwards. If the stream ended meanwhile, its home could not notify the
     /// replica.
     ///
-    /// - Throws: `RelayError`.
-    private func replicate(_ stream: StreamID, from home: Int, to shard: Int) async throws(RelayError) {
-        let blueprint = try await ask(loops[home]) { relay, now throws(RelayError) in
-            try relay.replicate(stream, to: shard, at: now)
+    /// - Throws: `SFUError`.
+    private func replicate(_ stream: StreamID, from home: Int, to shard: Int) async throws(SFUError) {
+        let snapshot = try await ask(loops[home]) { sfu, now throws(SFUError) in
+            try sfu.replicate(stream, to: shard, at: now)
         }
-        try await ask(loops[shard]) { relay, now in relay.enterReplica(blueprint, of: home, at: now) }
-        guard try await ask(loops[home], { relay, _ in relay.goesOn(blueprint) }) else {
-            try await ask(loops[shard]) { relay, now in relay.endReplica(blueprint, reason: .ended, at: now) }
+        try await ask(loops[shard]) { sfu, now in sfu.enterReplica(snapshot, of: home, at: now) }
+        guard try await ask(loops[home], { sfu, _ in sfu.goesOn(snapshot) }) else {
+            try await ask(loops[shard]) { sfu, now in sfu.endReplica(snapshot, reason: .ended, at: now) }
             throw .unknownStream(stream)
         }
     }
 
     /// Completes the negotiation of a peer that answers an offer of the SFU.
     ///
-    /// - Throws: `RelayError`.
-    func accept(_ answer: SessionDescription, from peer: PeerID) async throws(RelayError) -> NegotiatedSession {
-        try await ask(at: peer) { relay, now throws(RelayError) in try relay.accept(answer, from: peer, at: now) }
+    /// - Throws: `SFUError`.
+    func accept(_ answer: SessionDescription, from peer: PeerID) async throws(SFUError) -> NegotiatedSession {
+        try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.accept(answer, from: peer, at: now) }
     }
 
-    func restart(_ peer: PeerID, remote: ICECredentials) async throws(RelayError) -> TrickleFragment {
-        try await ask(at: peer) { relay, now throws(RelayError) in try relay.restart(peer, remote: remote, at: now) }
+    func restart(_ peer: PeerID, remote: ICECredentials) async throws(SFUError) -> TrickleFragment {
+        try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.restart(peer, remote: remote, at: now) }
     }
 
     /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? {
-        (try? await loop(of: peer)?.call { relay, _ in relay.layers(viewedBy: peer) }) ?? nil
+        (try? await loop(of: peer)?.call { sfu, _ in sfu.layers(viewedBy: peer) }) ?? nil
     }
 
     /// Selects the best layer to send to a subscriber. A nil layer removes the selection.
     ///
-    /// - Throws: `RelayError`.
-    func pin(_ peer: PeerID, layer: String?) async throws(RelayError) {
-        try await ask(at: peer) { relay, now throws(RelayError) in try relay.pin(peer, layer: layer, at: now) }
+    /// - Throws: `SFUError`.
+    func pin(_ peer: PeerID, layer: String?) async throws(SFUError) {
+        try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.pin(peer, layer: layer, at: now) }
     }
 
-    /// Limits the bit rate of a publisher; see `Relay.limit`.
+    /// Limits the bit rate of a publisher; see `SFU.limit`.
     func limit(_ peer: PeerID, to bitrate: Bitrate?) {
-        try? loop(of: peer)?.submit { relay, _ in relay.limit(peer, to: bitrate) }
+        try? loop(of: peer)?.submit { sfu, _ in sfu.limit(peer, to: bitrate) }
     }
 
-    private func loop(of peer: PeerID) -> EventLoop<Relay>? {
+    private func loop(of peer: PeerID) -> EventLoop<SFU>? {
         places.withLock { $0.shard(of: peer) }.map { loops[$0] }
     }
 
     private func place<Place: Sendable>(
-        _ peer: PeerID, by choice: (inout RelayPlaces) throws(RelayError) -> Place
-    ) throws(RelayError) -> Place {
+        _ peer: PeerID, by choice: (inout SFUCapacity) throws(SFUError) -> Place
+    ) throws(SFUError) -> Place {
         // Mutex rethrows untyped errors only, so the result is returned.
-        let result: Result<Place, RelayError> = places.withLock { places in
-            do throws(RelayError) {
+        let result: Result<Place, SFUError> = places.withLock { places in
+            do throws(SFUError) {
                 return .success(try choice(&places))
             } catch {
                 return .failure(error)
@@ -246,9 +246,9 @@ final class MediaRouter: Sendable {
     /// Runs a request that adds a peer to a shard. Removes the reserved place if it fails.
     private func admit<Answer: Sendable>(
         _ peer: PeerID, at shard: Int,
-        by question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer
-    ) async throws(RelayError) -> Answer {
-        do throws(RelayError) {
+        by question: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
+    ) async throws(SFUError) -> Answer {
+        do throws(SFUError) {
             return try await ask(loops[shard], question)
         } catch {
             forget(peer)
@@ -257,22 +257,22 @@ final class MediaRouter: Sendable {
     }
 
     private func ask<Answer: Sendable>(
-        at peer: PeerID, _ question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer
-    ) async throws(RelayError) -> Answer {
+        at peer: PeerID, _ question: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
+    ) async throws(SFUError) -> Answer {
         guard let loop = loop(of: peer) else { throw .unknownPeer }
         return try await ask(loop, question)
     }
 
-    /// Runs a request on a loop. If the SFU is overloaded or stopping, it throws `RelayError.full`.
+    /// Runs a request on a loop. If the SFU is overloaded or stopping, it throws `SFUError.full`.
     private func ask<Answer: Sendable>(
-        _ loop: EventLoop<Relay>,
-        _ question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer
-    ) async throws(RelayError) -> Answer {
-        let result: Result<Answer, RelayError>
+        _ loop: EventLoop<SFU>,
+        _ question: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
+    ) async throws(SFUError) -> Answer {
+        let result: Result<Answer, SFUError>
         do {
-            result = try await loop.call { relay, now in
-                do throws(RelayError) {
-                    return .success(try question(&relay, now))
+            result = try await loop.call { sfu, now in
+                do throws(SFUError) {
+                    return .success(try question(&sfu, now))
                 } catch {
                     return .failure(error)
                 }
@@ -284,41 +284,41 @@ final class MediaRouter: Sendable {
     }
 
     func end(_ peer: PeerID, reason: StreamEndedReason) async {
-        _ = try? await loop(of: peer)?.call { relay, now in relay.end(peer, reason: reason, at: now) }
+        _ = try? await loop(of: peer)?.call { sfu, now in sfu.end(peer, reason: reason, at: now) }
     }
 
     /// Removes a peer whose end the SFU has reported.
     func forget(_ peer: PeerID) { places.withLock { $0.leave(peer) } }
 
     func statistics(of peer: PeerID) async -> PeerStatistics? {
-        (try? await loop(of: peer)?.call { relay, _ in relay.statistics(of: peer) }) ?? nil
+        (try? await loop(of: peer)?.call { sfu, _ in sfu.statistics(of: peer) }) ?? nil
     }
 
     /// Returns the number of packets that were sent to subscribers since the start.
-    func packetsForwarded() async -> Int { await askAll { relay in relay.packetsForwarded }.reduce(0, +) }
+    func packetsForwarded() async -> Int { await askAll { sfu in sfu.packetsForwarded }.reduce(0, +) }
 
     /// The number of peers of each shard.
     var peersOfShards: [Int] { places.withLock { $0.loads } }
 
     /// Returns the number of messages between shards that were dropped since the start.
-    func parcelsLost() async -> Int { await askAll { relay in relay.parcelsLost }.reduce(0, +) }
+    func shardMessagesLost() async -> Int { await askAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
 
     /// Returns the statistics of all streams.
-    func figures() async -> [StreamFigures] {
-        StreamFigures.merged(await askAll { relay in relay.figures }.flatMap { $0 })
+    func figures() async -> [StreamMetrics] {
+        StreamMetrics.merged(await askAll { sfu in sfu.figures }.flatMap { $0 })
     }
 
     /// Returns the statistics of all streams without those of each subscriber.
-    func samples() async -> [StreamFigures] {
-        StreamFigures.merged(await askAll { relay in relay.figures(ofViewers: false) }.flatMap { $0 })
+    func samples() async -> [StreamMetrics] {
+        StreamMetrics.merged(await askAll { sfu in sfu.figures(ofViewers: false) }.flatMap { $0 })
     }
 
     private func askAll<Answer: Sendable>(
-        _ question: @escaping @Sendable (borrowing Relay) -> Answer
+        _ question: @escaping @Sendable (borrowing SFU) -> Answer
     ) async -> [Answer] {
         var answers: [Answer] = []
         for loop in loops {
-            if let answer = try? await loop.call({ relay, _ in question(relay) }) { answers.append(answer) }
+            if let answer = try? await loop.call({ sfu, _ in question(sfu) }) { answers.append(answer) }
         }
         return answers
     }

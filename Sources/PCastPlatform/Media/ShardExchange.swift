@@ -1,6 +1,6 @@
+import PCastCore
 import PCastIO
-import PCastMedia
-import PCastRelay
+import PCastSFU
 import Synchronization
 
 /// The exchange of messages between the shards of the SFU, each on its own thread. Each pair of shards has a ring for
@@ -8,12 +8,12 @@ import Synchronization
 ///
 /// It neither locks nor allocates per message. Each ring has space for all batches of a shard.
 final class ShardExchange: Sendable {
-    private typealias Ring = BoundedRing<ParcelBatch>
+    private typealias Ring = BoundedRing<ShardMessageBatch>
 
     private final class Loops: Sendable {
-        let all: [EventLoop<Relay>]
+        let all: [EventLoop<SFU>]
 
-        init(_ all: [EventLoop<Relay>]) { self.all = all }
+        init(_ all: [EventLoop<SFU>]) { self.all = all }
     }
 
     private final class Flag: Sendable {
@@ -33,14 +33,14 @@ final class ShardExchange: Sendable {
     init(count: Int) {
         self.count = count
         let pairs = count > 1 ? count * count : 0
-        forth = (0..<pairs).map { _ in Ring(capacity: Relay.maximumParcelBatches) }
-        back = (0..<pairs).map { _ in Ring(capacity: Relay.maximumParcelBatches) }
+        forth = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
+        back = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
         isComing = (0..<count).map { _ in Flag() }
         isHolding = (0..<count).map { _ in Flag() }
     }
 
     /// Sets the loops to wake. Before this call, no shard has messages.
-    func open(to loops: [EventLoop<Relay>]) { _ = self.loops.storeIfNil(Loops(loops)) }
+    func open(to loops: [EventLoop<SFU>]) { _ = self.loops.storeIfNil(Loops(loops)) }
 
     /// Transfers a connection whose first frame belongs to a peer of another shard.
     func handOver(_ connection: ArrivedConnection, to shard: Int) { loops.load()?.all[shard].adopt(connection) }
@@ -50,43 +50,43 @@ final class ShardExchange: Sendable {
 
     /// Processes the messages for a shard and forwards its own ones. It is called on the shard's thread in each
     /// iteration.
-    func exchange(_ relay: inout Relay, shard: Int, at now: Instant) {
+    func exchange(_ sfu: inout SFU, shard: Int, at now: Instant) {
         guard count > 1 else { return }
         // The flag is reset before reading, so that a later message wakes the shard again.
         isComing[shard].value.store(false, ordering: .sequentiallyConsistent)
-        takeBack(to: &relay, shard: shard)
+        takeBack(to: &sfu, shard: shard)
         for other in 0..<count where other != shard {
             var hasRead = false
             while let batch = forth[other * count + shard].pop() {
-                relay.take(batch, from: other, at: now)
+                sfu.take(batch, from: other, at: now)
                 // The ring cannot be full, because it is as large as the one from which the batch came.
                 _ = back[shard * count + other].push(batch)
                 hasRead = true
             }
             if hasRead, isHolding[other].value.exchange(false, ordering: .sequentiallyConsistent) { wake(other) }
         }
-        bring(&relay, from: shard)
+        bring(&sfu, from: shard)
     }
 
     /// Forwards a shard's messages to the others.
-    func bring(_ relay: inout Relay, from shard: Int) {
+    func bring(_ sfu: inout SFU, from shard: Int) {
         guard count > 1 else { return }
-        bringAll(of: &relay, from: shard)
-        guard relay.isHoldingParcels else { return }
+        bringAll(of: &sfu, from: shard)
+        guard sfu.isHoldingParcels else { return }
         // The flag is set before reading, so that a later returned batch wakes the shard.
         isHolding[shard].value.store(true, ordering: .sequentiallyConsistent)
-        takeBack(to: &relay, shard: shard)
-        bringAll(of: &relay, from: shard)
+        takeBack(to: &sfu, shard: shard)
+        bringAll(of: &sfu, from: shard)
     }
 
-    private func takeBack(to relay: inout Relay, shard: Int) {
+    private func takeBack(to sfu: inout SFU, shard: Int) {
         for other in 0..<count where other != shard {
-            while let batch = back[other * count + shard].pop() { relay.takeBack(batch) }
+            while let batch = back[other * count + shard].pop() { sfu.takeBack(batch) }
         }
     }
 
-    private func bringAll(of relay: inout Relay, from shard: Int) {
-        while let (other, batch) = relay.pollParcels() {
+    private func bringAll(of sfu: inout SFU, from shard: Int) {
+        while let (other, batch) = sfu.pollParcels() {
             _ = forth[shard * count + other].push(batch)
             wake(other)
         }

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWeb
 
 /// A client that sends requests to URIs of applications: to the public internet, and to the networks that the operator
@@ -9,7 +9,7 @@ struct CallbackClient: Sendable {
     /// The networks that are permitted although they are not public.
     let listed: Setting<[IPNetwork]>
 
-    var addresses: AddressGuard { AddressGuard(listed: listed.value) }
+    var addresses: AddressPolicy { AddressPolicy(listed: listed.value) }
 
     /// The result of a request.
     enum Answer: Sendable {
@@ -19,7 +19,7 @@ struct CallbackClient: Sendable {
         case none(String)
     }
 
-    private static let patience = Duration.seconds(15)
+    private static let timeout = Duration.seconds(15)
 
     func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]
@@ -34,7 +34,7 @@ struct CallbackClient: Sendable {
         }
         do {
             let answer = try await HTTPRequests.send(
-                method, uri, at: place.ip.description, headers: headers, body: body, within: Self.patience)
+                method, uri, at: place.ip.description, headers: headers, body: body, within: Self.timeout)
             return .status(
                 answer.status, retryAfter: answer.retryAfter.map { .seconds(Int64(min(max($0, 0), 86_400))) })
         } catch {

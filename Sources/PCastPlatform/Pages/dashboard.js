@@ -262,7 +262,7 @@ function describe(delivery, age) {
   const attempts = count(delivery.attempts, "attempt");
   switch (delivery.state) {
     case "delivered": return [`${delivery.callback}: delivered`, "good"];
-    case "aside": return [`${delivery.callback}: kept aside after ${attempts}: ${answerWords(delivery.answer)}`, "bad"];
+    case "failed": return [`${delivery.callback}: failed after ${attempts}: ${answerWords(delivery.answer)}`, "bad"];
     default: {
       // Notifications of the same stream and callback are sent one after the other.
       if (!delivery.attempts) {
@@ -281,7 +281,7 @@ function showNotifications({ notifications }) {
   const empty = element("nonotifications");
   empty.hidden = notifications.length > 0;
   const words = {
-    pending: "None waits.", aside: "None is kept aside.",
+    pending: "None waits.", failed: "None is failed.",
     "": callbacks?.length === 0
       ? "No callback address is registered, so nobody is notified. Register one by PUT /pcast/application/ID/callback."
       : "Nobody has been notified yet.",
@@ -297,10 +297,10 @@ function showNotifications({ notifications }) {
       part(row, `delivery${index}`, text, `delivery small ${tone}`);
     });
     if (!each.deliveries.length) part(row, "delivery0", "no callback address was registered then", "delivery small");
-    const isAside = each.deliveries.some((delivery) => delivery.state === "aside");
+    const hasFailed = each.deliveries.some((delivery) => delivery.state === "failed");
     const button = row.querySelector(":scope > button");
-    if (isAside && !button) row.append(resendButton(each));
-    if (!isAside) button?.remove();
+    if (hasFailed && !button) row.append(resendButton(each));
+    if (!hasFailed) button?.remove();
   });
 }
 
@@ -343,16 +343,16 @@ async function readNotifications() {
   const read = (state, length) =>
     ask("GET", `${application.path}/notifications?length=${length}${state ? `&state=${state}` : ""}`);
   const state = wantedState;
-  const [shown, waiting, aside] = await Promise.all([read(state, 50), read("pending", 100), read("aside", 100)]);
+  const [shown, waiting, failed] = await Promise.all([read(state, 50), read("pending", 100), read("failed", 100)]);
   if (state === wantedState) showNotifications(shown);
   const number = (list) => (list.notifications.length === 100 ? "100 and more" : `${list.notifications.length}`);
   const parts = [];
   if (waiting.notifications.length) parts.push(`${number(waiting)} waiting`);
-  if (aside.notifications.length) parts.push(`${number(aside)} aside`);
+  if (failed.notifications.length) parts.push(`${number(failed)} failed`);
   const fate = element("fate");
   setText(fate, parts.join(", ") || (callbacks?.length === 0 ? "no address" : shown.notifications.length ? "all delivered" : "none yet"));
-  fate.className = aside.notifications.length ? "bad" : waiting.notifications.length ? "fair" : "";
-  element("resendall").hidden = !aside.notifications.length;
+  fate.className = failed.notifications.length ? "bad" : waiting.notifications.length ? "fair" : "";
+  element("resendall").hidden = !failed.notifications.length;
 }
 
 // MARK: Start

@@ -105,7 +105,7 @@ export class StreamCard {
   #chosen = null;
 
   #publisher({ publisher = {} }) {
-    const door = publisher.door === "whip" ? "By WHIP" : "By PCast";
+    const door = publisher.protocol === "whip" ? "By WHIP" : "By PCast";
     return publisher.address ? `${door} from ${publisher.address}` : door;
   }
 

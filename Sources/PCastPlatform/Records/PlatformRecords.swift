@@ -1,20 +1,20 @@
 import Logging
+import PCastCore
+import PCastDatabase
 import PCastIO
-import PCastMedia
-import PCastRecords
 
 /// The persistent data of a running platform, with the queue of changes, the delivery of notifications, and periodic
 /// tasks.
 struct PlatformRecords: Sendable {
     let records: Records
-    let journal: Journal
-    let courier: NotificationCourier
+    let writeQueue: DatabaseWriteQueue
+    let webhooks: WebhookDispatcher
     let callbacks: CallbackClient
     /// The applications whose tokens are valid.
     let applications: [PlatformConfiguration.Application]
     /// The streams of the previous platform process that may resume.
     let interrupted: InterruptedStreams
-    private let keeping: RecordKeeping
+    private let keeping: StorageConfiguration
     private let retention: Setting<TimeSpan>
     /// The maximum time to deliver the last notifications when the platform stops.
     private let farewell: Setting<TimeSpan>
@@ -29,7 +29,7 @@ struct PlatformRecords: Sendable {
     ///
     /// - Throws: ``PlatformError``.
     static func open(
-        _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application],
+        _ keeping: StorageConfiguration, _ applications: [PlatformConfiguration.Application],
         _ statistics: PlatformStatistics, _ logger: Logger
     ) async throws(PlatformError) -> PlatformRecords {
         do {
@@ -60,7 +60,8 @@ struct PlatformRecords: Sendable {
 
     private init(
         _ records: Records, _ applications: [PlatformConfiguration.Application],
-        _ interrupted: InterruptedStreams, _ keeping: RecordKeeping, _ statistics: PlatformStatistics, _ logger: Logger
+        _ interrupted: InterruptedStreams, _ keeping: StorageConfiguration, _ statistics: PlatformStatistics,
+        _ logger: Logger
     ) {
         self.records = records
         self.applications = applications
@@ -69,12 +70,12 @@ struct PlatformRecords: Sendable {
         self.logger = logger
         retention = Setting(keeping.retention)
         farewell = Setting(PlatformConfiguration.defaultDrainTime)
-        callbacks = CallbackClient(listed: Setting(keeping.callbackNetworks))
-        let courier = NotificationCourier(
+        callbacks = CallbackClient(listed: Setting(keeping.webhookAllowedNetworks))
+        let webhooks = WebhookDispatcher(
             records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits),
             statistics: statistics, logger: logger)
-        self.courier = courier
-        journal = Journal(records, logger: logger) { courier.wake() }
+        self.webhooks = webhooks
+        writeQueue = DatabaseWriteQueue(records, logger: logger) { webhooks.wake() }
     }
 
     /// Returns the applications whose tokens are valid: the configured ones, otherwise those in the database, otherwise
@@ -96,9 +97,9 @@ struct PlatformRecords: Sendable {
     }
 
     /// Applies the settings that can change while the platform runs.
-    func change(_ keeping: RecordKeeping, drainTime: TimeSpan) {
+    func change(_ keeping: StorageConfiguration, drainTime: TimeSpan) {
         retention.value = keeping.retention
-        callbacks.listed.value = keeping.callbackNetworks
+        callbacks.listed.value = keeping.webhookAllowedNetworks
         farewell.value = drainTime
     }
 
@@ -116,25 +117,25 @@ struct PlatformRecords: Sendable {
 
     /// Writes changes, delivers notifications and deletes old data until `finish`.
     func run(of directory: StreamDirectory) async {
-        let carrying = Task { await courier.run() }
+        let carrying = Task { await webhooks.run() }
         let care = Task {
             while (try? await Task.sleep(for: Self.pulse)) != nil {
                 // Without streams, nothing could be left open, so that writing is not necessary.
                 let counts = await directory.viewerCounts
-                if !counts.isEmpty { journal.note(.alive(at: MonotonicClock.wallTime(), counts)) }
+                if !counts.isEmpty { writeQueue.note(.alive(at: MonotonicClock.wallTime(), counts)) }
             }
         }
         let forgetting = Task { await forget() }
-        await journal.run()
+        await writeQueue.run()
         care.cancel()
         forgetting.cancel()
-        await courier.flush(within: farewell.value)
+        await webhooks.flush(within: farewell.value)
         carrying.cancel()
         await carrying.value
     }
 
     /// Lets `run` write the remaining changes, deliver the last notifications and return.
-    func finish() { journal.finish() }
+    func finish() { writeQueue.finish() }
 
     private func forget() async {
         repeat {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The sessions without a connection, ordered by the time since then. Each operation takes constant time on average.
 struct AbsentSessions {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Synchronization
 
 /// A timer for all sessions. A separate task for each session would need 3 KB and a wake-up per second, although

@@ -1,15 +1,15 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 
 /// The owner of a session according to its token. Nobody else may resume the session, even if they know its identifier.
 struct SessionOwner: Hashable, Sendable {
-    /// The owner of the token that began the session, see `Grant.publisher`; nil for a session of an older version.
+    /// The owner of the token that began the session, see `Principal.publisher`; nil for a session of an older version.
     let identity: String?
     /// The only session for which the token is valid; nil if it is not restricted. A renewed token of the same owner
     /// contains it.
     let session: SessionID?
 
-    init(_ grant: Grant) {
+    init(_ grant: Principal) {
         identity = grant.work.map { "worker of \($0.stream)" } ?? grant.publisher ?? ""
         session = grant.token?.sessionID.map { SessionID($0) }
     }

@@ -1,6 +1,6 @@
+import PCastCore
+import PCastDatabase
 import PCastIO
-import PCastMedia
-import PCastRecords
 
 /// The sessions of clients, so that a client can resume its session after its connection broke.
 actor SessionRegistry {
@@ -20,7 +20,7 @@ actor SessionRegistry {
         /// The owner of the session; nil if unknown.
         let owner: String?
         /// The reservation in the quotas; nil for a session of the previous platform process.
-        var seat: Seat?
+        var seat: QuotaReservation?
         /// The function that sends notifications; nil while the session has no connection.
         var deliver: Delivery?
         /// The number of the current connection. The end of an older connection has no effect.
@@ -52,7 +52,7 @@ actor SessionRegistry {
     /// ends. If all are connected, new ones are rejected.
     private static let capacity = 50_000
 
-    private let journal: Journal?
+    private let writeQueue: DatabaseWriteQueue?
     /// The time after which a session without a connection ends.
     private let absence: TimeSpan
     private var sessions: [SessionID: Entry] = [:]
@@ -60,9 +60,9 @@ actor SessionRegistry {
     private var expired: [Expired] = []
     private var nextConnection = 0
 
-    /// Creates a registry. If `journal` is nil, sessions are not persistent.
-    init(journal: Journal? = nil, absence: TimeSpan = PlatformConfiguration.defaultSessionAbsence) {
-        self.journal = journal
+    /// Creates a registry. If `writeQueue` is nil, sessions are not persistent.
+    init(writeQueue: DatabaseWriteQueue? = nil, absence: TimeSpan = PlatformConfiguration.defaultSessionAbsence) {
+        self.writeQueue = writeQueue
         self.absence = absence
     }
 
@@ -89,7 +89,7 @@ actor SessionRegistry {
     func open(
         _ application: ApplicationID, previous: SessionID?,
         by owner: SessionOwner = SessionOwner(identity: "this machine"),
-        seat: Seat? = nil, at now: Instant,
+        seat: QuotaReservation? = nil, at now: Instant,
         deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
@@ -109,7 +109,7 @@ actor SessionRegistry {
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(
             application: application, owner: owner.identity, seat: seat, deliver: deliver, connection: nextConnection)
-        journal?.note(
+        writeQueue?.note(
             .sessionOpened(
                 SessionRecord(
                     id: id, application: application, opened: MonotonicClock.wallTime(), owner: owner.identity)))
@@ -142,7 +142,7 @@ actor SessionRegistry {
     private func forget(_ id: SessionID) {
         guard let entry = sessions.removeValue(forKey: id) else { return }
         if !entry.streams.isEmpty { expired.append(Expired(id: id, streams: entry.streams)) }
-        journal?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
+        writeQueue?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
     }
 
     /// Records that a connection is lost. The session remains for a while.
@@ -156,7 +156,7 @@ actor SessionRegistry {
     func close(_ id: SessionID) -> Set<StreamID> {
         guard let entry = sessions.removeValue(forKey: id) else { return [] }
         absent.returned(id)
-        journal?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
+        writeQueue?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
         return entry.streams
     }
 

@@ -1,8 +1,8 @@
 import Logging
 import NIOCore
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
 import PCastSignaling
 import PCastWeb
 import PCastWebRTC
@@ -10,11 +10,11 @@ import PCastWebRTC
 /// A client's WebSocket, which uses the signaling protocol: it drives the state machine and handles its requests.
 actor SignalingSession {
     private let connection: WebSocketConnection
-    private let gatekeeper: Gatekeeper
+    private let authenticator: TokenAuthenticator
     private let directory: StreamDirectory
     private let registry: SessionRegistry
-    private let workers: StreamWorkers
-    private let relay: RelayOffers?
+    private let workers: JobSupervisor
+    private let relay: TURNCredentialProvider?
     private let admission: Admission
     private let clock: SessionClock
     private let logger: Logger
@@ -51,12 +51,12 @@ actor SignalingSession {
     private static let queueLimit = 1024
 
     init(
-        _ connection: WebSocketConnection, gatekeeper: Gatekeeper, directory: StreamDirectory,
-        registry: SessionRegistry, workers: StreamWorkers, relay: RelayOffers?, admission: Admission,
+        _ connection: WebSocketConnection, authenticator: TokenAuthenticator, directory: StreamDirectory,
+        registry: SessionRegistry, workers: JobSupervisor, relay: TURNCredentialProvider?, admission: Admission,
         clock: SessionClock, logger: Logger
     ) {
         self.connection = connection
-        self.gatekeeper = gatekeeper
+        self.authenticator = authenticator
         self.directory = directory
         self.registry = registry
         self.workers = workers
@@ -164,7 +164,7 @@ actor SignalingSession {
 
     /// Processes a message, which counts as a request for the rate limit.
     private func receive(_ frame: SignalingFrame) {
-        do throws(Refusal) {
+        do throws(APIError) {
             try admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())
             feed(.received(frame))
         } catch {
@@ -236,24 +236,24 @@ actor SignalingSession {
         }
     }
 
-    private var visitor: Visitor {
-        Visitor(
+    private var clientContext: ClientContext {
+        ClientContext(
             caller, sessionID: session?.id, host: connection.request?.host, origin: connection.request?.origin)
     }
 
     private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
         var response = PCastAuthenticateResponse()
-        do throws(Refusal) {
-            let grant = try gatekeeper.identify(message.authenticationToken, visitor: visitor)
+        do throws(APIError) {
+            let grant = try authenticator.identify(message.authenticationToken, clientContext: clientContext)
             let previous = message.hasSessionID ? SessionID(message.sessionID) : nil
-            var entering = visitor
+            var entering = clientContext
             entering.sessionID = previous
-            let isForStreams = try gatekeeper.admit(grant, visitor: entering)
+            let isForStreams = try authenticator.admit(grant, clientContext: entering)
             let seat = try await seat(previous, of: grant)
             let opened = await registry.open(
                 grant.application, previous: previous, by: SessionOwner(grant), seat: seat, at: MonotonicClock.now()
             ) { [weak self] news in await self?.tell(news) ?? false }
-            guard let opened else { throw Refusal(.capacity, "The platform is full.") }
+            guard let opened else { throw APIError(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
             untold = opened.untold
@@ -286,8 +286,8 @@ actor SignalingSession {
     /// Reserves a place for a new session; nil for a resumed one, which has its place, and for jobs of this platform,
     /// which need none.
     ///
-    /// - Throws: ``Refusal``.
-    private func seat(_ previous: SessionID?, of grant: Grant) async throws(Refusal) -> Seat? {
+    /// - Throws: ``APIError``.
+    private func seat(_ previous: SessionID?, of grant: Principal) async throws(APIError) -> QuotaReservation? {
         guard grant.work == nil else { return nil }
         try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
         if await registry.mayResume(previous, of: grant.application, by: SessionOwner(grant)) { return nil }
@@ -295,7 +295,7 @@ actor SignalingSession {
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {
-        do throws(Refusal) {
+        do throws(APIError) {
             var response = PCastSetupStreamResponse()
             let created = try await createStream(message)
             response.createStreamResponse = created
@@ -307,28 +307,28 @@ actor SignalingSession {
         }
     }
 
-    private func createStream(_ message: PCastSetupStream) async throws(Refusal) -> PCastCreateStreamResponse {
+    private func createStream(_ message: PCastSetupStream) async throws(APIError) -> PCastCreateStreamResponse {
         guard let session else { throw .noToken }
         let create = message.createStream
         guard create.sessionID.isEmpty || create.sessionID == session.id.description else {
-            throw Refusal(.unauthorized, "The session is another's.")
+            throw APIError(.unauthorized, "The session is another's.")
         }
         guard onlyToken == nil || onlyToken == message.streamToken else {
             throw .token("the session was opened with another token, which is for its own stream alone")
         }
         try ClientTextLimits.check(tags: create.tags)
         guard create.connectUri.utf8.count <= ClientTextLimits.uri else {
-            throw Refusal(.badRequest, "An address of media has at most \(ClientTextLimits.uri) bytes.")
+            throw APIError(.badRequest, "An address of media has at most \(ClientTextLimits.uri) bytes.")
         }
         try ClientTextLimits.check(options: create.options + create.connectOptions)
-        let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
+        let grant = try authenticator.identify(message.streamToken, clientContext: clientContext)
         if let application, grant.token != nil, grant.application != application {
             throw .token("another application's token")
         }
         if create.hasConnectUri {
             // The client that starts an ingest job counts as the one that begins the stream.
             try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
-            let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
+            let request = JobRequest(message: create, grant: grant, clientContext: clientContext, session: session.id)
             return Self.response(try await workers.start(request))
         }
         let negotiation = try StreamNegotiation(create)
@@ -342,19 +342,20 @@ actor SignalingSession {
         let onQuality: StreamDirectory.QualityAction = { stream, quality in
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
         }
-        let onInterruption: AwaitedStreams.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
+        let onInterruption: PendingReconnects.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
         let returning = StreamReturn(options: create.options)
-        let participation: Participation
+        let participation: PeerSession
         if negotiation.isPublishing {
             participation = try await directory.publish(
-                grant, visitor: visitor, offer: negotiation.offer, tags: create.tags, options: negotiation.options,
+                grant, clientContext: clientContext, offer: negotiation.offer, tags: create.tags,
+                options: negotiation.options,
                 returning: returning, onEnd: onEnd, onQuality: onQuality)
         } else {
             let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
             var former: StreamID?
             if case .stream(let id) = returning { former = id }
             participation = try await directory.view(
-                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
+                grant, clientContext: clientContext, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
                 options: negotiation.options, returning: former, onEnd: onEnd, onQuality: onQuality,
                 onInterruption: onInterruption)
         }
@@ -399,14 +400,14 @@ actor SignalingSession {
     private func setRemote(_ message: PCastSetRemoteDescription) async -> PCastSetRemoteDescriptionResponse {
         var response = PCastSetRemoteDescriptionResponse()
         let stream = StreamID(message.streamID)
-        do throws(Refusal) {
+        do throws(APIError) {
             guard let session, await registry.owns(stream, session.id) else { throw .ended }
             let description = try SessionDescription(described: message.sessionDescription)
             switch message.sessionDescription.type {
             case .answer:
                 let agreed = try await directory.accept(description, of: stream)
                 response.sessionDescription.sdp =
-                    EditedAnswer(message.sessionDescription.sdp, keeping: agreed).text
+                    MungedAnswer(message.sessionDescription.sdp, keeping: agreed).text
                 // ICE-lite sends no checks, but a client may trickle its candidates.
                 response.options = ["ice-candidates"]
             case .offer:

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastSignaling
 import PCastWebRTC
 
@@ -11,7 +11,7 @@ struct StreamNegotiation: Sendable {
     /// The client's options for the stream.
     let options: [String]
 
-    init(_ create: PCastCreateStream) throws(Refusal) {
+    init(_ create: PCastCreateStream) throws(APIError) {
         if create.hasSetRemoteDescription {
             let offer = try SessionDescription(described: create.setRemoteDescription.sessionDescription)
             self.offer = offer
@@ -23,7 +23,7 @@ struct StreamNegotiation: Sendable {
             return
         }
         guard create.hasCreateOfferDescription else {
-            throw Refusal(
+            throw APIError(
                 .badRequest,
                 "Send an offer in createStream.setRemoteDescription, or ask for one by createOfferDescription.")
         }
@@ -33,7 +33,7 @@ struct StreamNegotiation: Sendable {
         switch (wishes.contains("upload"), wishes.contains("download")) {
         case (true, false): isPublishing = true
         case (false, true): isPublishing = false
-        default: throw Refusal(.badRequest, "Ask for an offer to either “upload” or “download”.")
+        default: throw APIError(.badRequest, "Ask for an offer to either “upload” or “download”.")
         }
     }
 }
@@ -41,19 +41,19 @@ struct StreamNegotiation: Sendable {
 extension SessionDescription {
     /// Parses a client's session description.
     ///
-    /// - Throws: ``Refusal`` with the kind `badRequest`.
-    init(described description: PCastSessionDescription) throws(Refusal) {
+    /// - Throws: ``APIError`` with the kind `badRequest`.
+    init(described description: PCastSessionDescription) throws(APIError) {
         do {
             self = try SessionDescription(parsing: description.sdp)
         } catch {
-            throw Refusal(.badRequest, "The session description cannot be read: \(error).")
+            throw APIError(.badRequest, "The session description cannot be read: \(error).")
         }
     }
 }
 
 extension PCastCreateStreamResponse {
     /// Creates the response, with the answer to the client's offer, or with an offer of the platform.
-    init(_ participation: Participation, isOffer: Bool, relay: RelayOffers.Offer?) {
+    init(_ participation: PeerSession, isOffer: Bool, relay: TURNCredentialProvider.Offer?) {
         self.init()
         status = RequestStatus.ok.wire
         streamID = participation.streamID.description

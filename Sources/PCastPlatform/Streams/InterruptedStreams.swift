@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastRecords
+import PCastCore
+import PCastDatabase
 
 /// The streams and viewings of a killed platform process that their clients may resume.
 struct InterruptedStreams: Sendable {

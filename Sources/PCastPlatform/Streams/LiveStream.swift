@@ -1,6 +1,6 @@
-import PCastMedia
-import PCastRecords
-import PCastRelay
+import PCastCore
+import PCastDatabase
+import PCastSFU
 
 /// A published stream.
 struct LiveStream: Sendable {
@@ -17,7 +17,7 @@ struct LiveStream: Sendable {
     var address: IPAddress?
     /// The order of creation: newer streams have higher numbers.
     let ordinal: Int
-    /// The owner; see `Grant.publisher`.
+    /// The owner; see `Principal.publisher`.
     let publisher: String?
     var hasMedia = false
     /// Whether the end is in the database queue already.

@@ -1,5 +1,5 @@
-import PCastMedia
-import PCastRelay
+import PCastCore
+import PCastSFU
 
 /// The end of a participation whose media connection is closed before its client says why: Phenix's Web SDK closes the
 /// peer connection, and sends `DestroyStream` afterwards.
@@ -33,7 +33,7 @@ extension StreamDirectory {
     }
 }
 
-extension Grant {
+extension Principal {
     /// Whether a client's session has the stream. The platform's own workers say why a stream ends before they close it.
-    func hasSession(_ visitor: Visitor) -> Bool { work == nil && visitor.sessionID != nil }
+    func hasSession(_ clientContext: ClientContext) -> Bool { work == nil && clientContext.sessionID != nil }
 }

@@ -1,15 +1,15 @@
 import Logging
-import PCastMedia
-import PCastRecords
-import PCastRelay
+import PCastCore
+import PCastDatabase
+import PCastSFU
 import PCastWebRTC
 
 /// Queries of streams, and ICE restarts.
 extension StreamDirectory {
     /// Restarts the ICE of a peer. Returns the platform's new credentials (RFC 9725, section 4.3.2).
     ///
-    /// - Throws: ``Refusal``.
-    func restart(_ peer: PeerID, remote: ICECredentials) async throws(Refusal) -> TrickleFragment {
+    /// - Throws: ``APIError``.
+    func restart(_ peer: PeerID, remote: ICECredentials) async throws(APIError) -> TrickleFragment {
         do {
             let ours = try await router.restart(peer, remote: remote)
             logger.info("ICE restarted", metadata: ["peer": "\(peer.value)"])
@@ -22,14 +22,14 @@ extension StreamDirectory {
     /// Restarts the ICE of a stream with a complete offer. Returns the original answer with new credentials and
     /// candidates.
     ///
-    /// - Throws: ``Refusal``.
-    func restart(_ id: StreamID, offer: SessionDescription) async throws(Refusal) -> SessionDescription {
+    /// - Throws: ``APIError``.
+    func restart(_ id: StreamID, offer: SessionDescription) async throws(APIError) -> SessionDescription {
         guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
         guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
             let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
-        else { throw Refusal(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
+        else { throw APIError(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
         guard offer.media.count == answer.media.count else {
-            throw Refusal(.badRequest, "A restart changes nothing but ICE: the sections stay.")
+            throw APIError(.badRequest, "A restart changes nothing but ICE: the sections stay.")
         }
         let ours = try await restart(peer, remote: remote)
         answer.origin.sessionVersion += 1
@@ -50,8 +50,8 @@ extension StreamDirectory {
 
     /// Selects the best layer to send to a subscriber. A nil layer removes the selection.
     ///
-    /// - Throws: ``Refusal``.
-    func pin(_ peer: PeerID, layer: String?) async throws(Refusal) {
+    /// - Throws: ``APIError``.
+    func pin(_ peer: PeerID, layer: String?) async throws(APIError) {
         do {
             try await router.pin(peer, layer: layer)
         } catch {
@@ -97,7 +97,7 @@ extension StreamDirectory {
     }
 
     /// Returns whether a stream or viewing has not ended.
-    func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
+    func isPresent(_ participation: PeerSession) -> Bool { participants[participation.peer] != nil }
 }
 
 extension StreamDirectory.Participant {

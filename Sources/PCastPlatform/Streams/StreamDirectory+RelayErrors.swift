@@ -1,28 +1,28 @@
-import PCastRelay
+import PCastSFU
 
 extension StreamDirectory {
     /// The refusal of a client for which the relay has no room or no use.
-    static func refusal(_ error: RelayError) -> Refusal {
+    static func refusal(_ error: SFUError) -> APIError {
         switch error {
         case .description(let problem):
-            Refusal(.badRequest, "The session description cannot be used: \(problem).")
+            APIError(.badRequest, "The session description cannot be used: \(problem).")
         case .noCommonCodec:
-            Refusal(
+            APIError(
                 .unsupported,
                 "Nothing of the description can be used. H.264, VP8 and Opus are supported, and a viewer has to offer "
                     + "a track that the stream has, in its codec.")
         case .unacceptable(let sections): .unacceptable(sections)
         case .wrongDirection:
-            Refusal(
+            APIError(
                 .badRequest,
                 "The session description goes the wrong way: who publishes says sendonly or sendrecv, and who views "
                     + "recvonly or sendrecv.")
         case .unknownStream: .noStream
-        case .streamExists: Refusal(.conflict, "The stream exists already.")
-        case .noOffer: Refusal(.conflict, "There is no offer to answer, or it was answered before.")
-        case .unknownLayer(let name): Refusal(.badRequest, "The stream has no layer “\(name)”.")
-        case .unknownPeer: Refusal(.gone, "The session has ended.")
-        case .full: Refusal(.capacity, "The platform is full: try again later.")
+        case .streamExists: APIError(.conflict, "The stream exists already.")
+        case .noOffer: APIError(.conflict, "There is no offer to answer, or it was answered before.")
+        case .unknownLayer(let name): APIError(.badRequest, "The stream has no layer “\(name)”.")
+        case .unknownPeer: APIError(.gone, "The session has ended.")
+        case .full: APIError(.capacity, "The platform is full: try again later.")
         }
     }
 }

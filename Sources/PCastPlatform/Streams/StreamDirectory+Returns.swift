@@ -1,9 +1,9 @@
 import Logging
+import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
-import PCastRecords
-import PCastRelay
+import PCastSFU
 import PCastWebRTC
 
 /// Streams whose publisher has lost its media connection. They remain for a while, their owner may resume them with the
@@ -11,7 +11,7 @@ import PCastWebRTC
 extension StreamDirectory {
     /// The maximum time for which a subscriber's request waits for a publisher to reconnect. It is below the timeout of
     /// requests.
-    private static let patience = Duration.seconds(8)
+    private static let timeout = Duration.seconds(8)
     /// The maximum number of requests that wait for one stream. Further ones are rejected and may retry.
     private static let arrivalLimit = 10_000
     /// The maximum time until a publisher without packets is detected: 5 s, and the delay of a busy host.
@@ -24,9 +24,9 @@ extension StreamDirectory {
         _ interrupted: InterruptedStreams, at now: Instant,
         onEnd: @escaping @Sendable (StreamEnd, SessionID) async -> Void
     ) {
-        let deadline = now + returnTime
+        let deadline = now + reconnectGrace
         let seen = interrupted.lastSeen
-        func action(_ session: SessionID?) -> AwaitedStreams.EndAction {
+        func action(_ session: SessionID?) -> PendingReconnects.EndAction {
             { end in if let session { await onEnd(end, session) } }
         }
         for record in interrupted.streams {
@@ -83,28 +83,28 @@ extension StreamDirectory {
     }
 
     private func close(
-        _ stream: AwaitedStreams.Stream, at time: WallTime, reason: StreamEndedReason, description: String
+        _ stream: PendingReconnects.Stream, at time: WallTime, reason: StreamEndedReason, description: String
     ) async {
         let end = StreamEnd(streamID: stream.live.id, reason: reason, description: description)
-        await journal.commit(.streamEnded(end.streamID, at: time, reason: end.wire, counts: stream.live.counts))
+        await writeQueue.commit(.streamEnded(end.streamID, at: time, reason: end.wire, counts: stream.live.counts))
         logger.info("ended without its publisher", metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
         await endAwaitedViewings(of: end.streamID, reason, description)
         await stream.onEnd(end)
     }
 
     private func close(
-        _ viewing: AwaitedStreams.Viewing, at time: WallTime, reason: StreamEndedReason, description: String
+        _ viewing: PendingReconnects.Viewing, at time: WallTime, reason: StreamEndedReason, description: String
     ) async {
         let end = StreamEnd(streamID: viewing.id, reason: reason, description: description)
-        journal.note(.viewingEnded(end.streamID, at: time, reason: end.wire))
+        writeQueue.note(.viewingEnded(end.streamID, at: time, reason: end.wire))
         await viewing.onEnd(end)
     }
 
     /// Returns the client's offer. A client that resumes a stream must make one, because it knows the negotiated media.
     ///
-    /// - Throws: ``Refusal`` with the kind `badRequest` if it is nil.
-    static func offer(ofReturning offer: SessionDescription?) throws(Refusal) -> SessionDescription {
-        guard let offer else { throw Refusal(.badRequest, "Who goes on with a stream makes the offer.") }
+    /// - Throws: ``APIError`` with the kind `badRequest` if it is nil.
+    static func offer(ofReturning offer: SessionDescription?) throws(APIError) -> SessionDescription {
+        guard let offer else { throw APIError(.badRequest, "Who goes on with a stream makes the offer.") }
         return offer
     }
 
@@ -112,10 +112,10 @@ extension StreamDirectory {
 
     /// Returns the stream that a publisher resumes and now owns; nil if it begins a new one.
     ///
-    /// - Throws: ``Refusal``.
-    func takeOver(
-        _ asked: StreamReturn, _ grant: Grant, _ visitor: Visitor, tags: [String]
-    ) async throws(Refusal) -> AwaitedStreams.Stream? {
+    /// - Throws: ``APIError``.
+    func resume(
+        _ asked: StreamReturn, _ grant: Principal, _ clientContext: ClientContext, tags: [String]
+    ) async throws(APIError) -> PendingReconnects.Stream? {
         switch asked {
         case .stream(let id):
             guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == grant.application,
@@ -123,13 +123,13 @@ extension StreamDirectory {
             else {
                 throw .ended
             }
-            let isOwn = try admit(to: stream, grant, visitor)
+            let isOwn = try admit(to: stream, grant, clientContext)
             guard let taken = await lift(id, isOwn: isOwn) else {
-                throw Refusal(.conflict, "The stream is being published.")
+                throw APIError(.conflict, "The stream is being published.")
             }
             return taken
         case .former:
-            try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+            try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
             let wanted = Set(StreamTags(own: tags, grant).all)
             let candidates = awaited.streams.values.map(\.live) + streams.values
             let former = candidates.filter { stream in
@@ -137,26 +137,28 @@ extension StreamDirectory {
                     && stream.publisher != nil && stream.publisher == grant.publisher && Set(stream.tags) == wanted
             }.max { $0.ordinal < $1.ordinal }
             guard let former else { return nil }
-            return await lift(former.id, isOwn: former.session != nil && former.session == visitor.sessionID)
+            return await lift(former.id, isOwn: former.session != nil && former.session == clientContext.sessionID)
         }
     }
 
     /// Checks that a publisher may resume a stream. Returns true for the session of the stream, whose token need not be
     /// valid any more. Others need the token of the same owner.
     ///
-    /// - Throws: ``Refusal``.
-    private func admit(to stream: LiveStream, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Bool {
-        if let session = visitor.sessionID, stream.session == session { return true }
+    /// - Throws: ``APIError``.
+    private func admit(to stream: LiveStream, _ grant: Principal, _ clientContext: ClientContext) throws(APIError)
+        -> Bool
+    {
+        if let session = clientContext.sessionID, stream.session == session { return true }
         guard let publisher = stream.publisher, publisher == grant.publisher else {
             throw .token("the stream is another publisher's")
         }
-        try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
         return false
     }
 
     /// Returns a stream that waits for its publisher, or takes it from its current one. That is possible for its own
     /// session, or if no packet has arrived for five seconds. Returns nil otherwise.
-    private func lift(_ id: StreamID, isOwn: Bool) async -> AwaitedStreams.Stream? {
+    private func lift(_ id: StreamID, isOwn: Bool) async -> PendingReconnects.Stream? {
         let end = MonotonicClock.now() + Self.silenceKnown
         while awaited.streams[id] == nil, let stream = streams[id], !returning.contains(id) {
             if isOwn || participants[stream.peer]?.isAway != false { return await detach(stream) }
@@ -169,13 +171,13 @@ extension StreamDirectory {
 
     /// Removes the media connections of a stream and keeps its identifier. Its viewings end, except those whose clients
     /// can reconnect.
-    private func detach(_ stream: LiveStream) async -> AwaitedStreams.Stream? {
+    private func detach(_ stream: LiveStream) async -> PendingReconnects.Stream? {
         guard let publisher = participants[stream.peer] else { return nil }
         let now = MonotonicClock.wallTime()
-        let deadline = MonotonicClock.now() + returnTime
+        let deadline = MonotonicClock.now() + reconnectGrace
         returning.insert(stream.id)
-        var told: [(StreamID, AwaitedStreams.InterruptionAction)] = []
-        var over: [(StreamEnd, AwaitedStreams.EndAction)] = []
+        var told: [(StreamID, PendingReconnects.InterruptionAction)] = []
+        var over: [(StreamEnd, PendingReconnects.EndAction)] = []
         for (peer, viewer) in participants where viewer.origin == stream.id && !viewer.isPublisher {
             forget(peer)
             if let (session, onInterruption) = viewer.returning {
@@ -186,7 +188,7 @@ extension StreamDirectory {
                 told.append((viewer.streamID, onInterruption))
             } else {
                 let end = StreamEnd(streamID: viewer.streamID, reason: .failed, description: "")
-                if viewer.isViewer { journal.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire)) }
+                if viewer.isViewer { writeQueue.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire)) }
                 over.append((end, viewer.onEnd))
             }
         }
@@ -201,43 +203,45 @@ extension StreamDirectory {
 
     /// Publishes a resumed stream. The event `started` is not sent again.
     ///
-    /// - Throws: ``Refusal``.
+    /// - Throws: ``APIError``.
     func goOn(
-        with former: AwaitedStreams.Stream, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
+        with former: PendingReconnects.Stream, _ grant: Principal, _ clientContext: ClientContext,
+        _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
-    ) async throws(Refusal) -> Participation {
+    ) async throws(APIError) -> PeerSession {
         var stream = former.live
         defer {
             returning.remove(stream.id)
             arrived(stream.id)
         }
-        let seat: Seat
+        let seat: QuotaReservation
         do {
-            seat = try place(of: former.seat, .stream, grant, visitor)
+            seat = try place(of: former.seat, .stream, grant, clientContext)
             try checkBitrate(for: grant.application, seat)
         } catch {
             awaited.add(former)
             throw error
         }
         stream.peer = enter(
-            stream.id, seat, origin: stream.id, isPublisher: true, hasSession: grant.hasSession(visitor), onEnd: onEnd,
+            stream.id, seat, origin: stream.id, isPublisher: true, hasSession: grant.hasSession(clientContext),
+            onEnd: onEnd,
             onQuality: onQuality)
-        stream.session = visitor.sessionID
-        stream.address = visitor.address
+        stream.session = clientContext.sessionID
+        stream.address = clientContext.address
         stream.hasMedia = false
         streams[stream.id] = stream
         noteShare(of: stream, seat)
         do {
             let answer = try await publish(stream, offer, capabilities)
             note(answer: answer, of: stream.peer)
-            if former.live.session == nil || former.live.session != visitor.sessionID {
-                journal.note(.streamMoved(stream.id, to: visitor.sessionID))
+            if former.live.session == nil || former.live.session != clientContext.sessionID {
+                writeQueue.note(.streamMoved(stream.id, to: clientContext.sessionID))
                 let words = "taken over"
                 await former.onEnd(StreamEnd(streamID: stream.id, reason: .custom, description: words))
             }
             logger.info("publisher is back", metadata: ["stream": "\(stream.id)"])
-            return Participation(
+            return PeerSession(
                 peer: stream.peer, streamID: stream.id, isPublisher: true, description: answer,
                 ignoredCapabilities: capabilities.told)
         } catch {
@@ -250,23 +254,23 @@ extension StreamDirectory {
     /// Returns the reservation of a resumed stream or viewing. It keeps its reservation if the address is the same;
     /// otherwise a new one is made.
     ///
-    /// - Throws: ``Refusal``.
+    /// - Throws: ``APIError``.
     private func place(
-        of former: Seat?, _ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor
-    ) throws(Refusal) -> Seat {
-        if let former, former.block == AddressBlock(visitor.address) { return former }
-        return try seat(kind, grant, visitor)
+        of former: QuotaReservation?, _ kind: QuotaReservation.Kind, _ grant: Principal, _ clientContext: ClientContext
+    ) throws(APIError) -> QuotaReservation {
+        if let former, former.block == AddressBlock(clientContext.address) { return former }
+        return try seat(kind, grant, clientContext)
     }
 
     /// Publishes a resumed stream. It retries while the SFU is still removing the previous publisher.
     ///
-    /// - Throws: `RelayError`.
+    /// - Throws: `SFUError`.
     private func publish(
         _ stream: LiveStream, _ offer: SessionDescription, _ capabilities: StreamCapabilities
-    ) async throws(RelayError) -> SessionDescription {
+    ) async throws(SFUError) -> SessionDescription {
         var attempts = 0
         while true {
-            do throws(RelayError) {
+            do throws(SFUError) {
                 return try await router.publish(
                     stream.peer, stream: stream.id, offer: offer, terms: capabilities.terms)
             } catch {
@@ -279,7 +283,7 @@ extension StreamDirectory {
 
     // MARK: Resuming a subscriber
 
-    func setReturning(_ peer: PeerID, in session: SessionID?, _ onInterruption: AwaitedStreams.InterruptionAction?) {
+    func setReturning(_ peer: PeerID, in session: SessionID?, _ onInterruption: PendingReconnects.InterruptionAction?) {
         guard let session, let onInterruption else { return }
         participants[peer]?.returning = (session, onInterruption)
     }
@@ -287,36 +291,37 @@ extension StreamDirectory {
     /// Resumes a viewing of the same session as soon as the publisher has reconnected. The token need not be valid any
     /// more.
     ///
-    /// - Throws: ``Refusal``.
+    /// - Throws: ``APIError``.
     func goOn(
-        viewing id: StreamID, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
+        viewing id: StreamID, _ grant: Principal, _ clientContext: ClientContext, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
-        onQuality: @escaping QualityAction, onInterruption: AwaitedStreams.InterruptionAction?
-    ) async throws(Refusal) -> Participation {
-        try takeJoin(grant, visitor)
-        await detachViewing(id, of: visitor.sessionID)
-        guard let known = awaited.viewings[id], known.session == visitor.sessionID,
+        onQuality: @escaping QualityAction, onInterruption: PendingReconnects.InterruptionAction?
+    ) async throws(APIError) -> PeerSession {
+        try takeJoin(grant, clientContext)
+        await detachViewing(id, of: clientContext.sessionID)
+        guard let known = awaited.viewings[id], known.session == clientContext.sessionID,
             known.application == grant.application
         else { throw .ended }
         try await waitForReturn(of: known.origin)
         guard let viewing = awaited.take(viewing: id) else { throw .ended }
-        let seat: Seat
+        let seat: QuotaReservation
         do {
-            seat = try place(of: viewing.seat, .viewer, grant, visitor)
+            seat = try place(of: viewing.seat, .viewer, grant, clientContext)
         } catch {
             awaited.add(viewing)
             throw error
         }
         let peer = enter(
-            id, seat, origin: viewing.origin, isPublisher: false, hasSession: grant.hasSession(visitor), onEnd: onEnd,
+            id, seat, origin: viewing.origin, isPublisher: false, hasSession: grant.hasSession(clientContext),
+            onEnd: onEnd,
             onQuality: onQuality)
-        setReturning(peer, in: visitor.sessionID, onInterruption)
+        setReturning(peer, in: clientContext.sessionID, onInterruption)
         do {
             let answer = try await router.view(
                 peer, stream: viewing.origin, offer: offer, terms: capabilities.terms)
             note(answer: answer, of: peer)
             logger.info("viewer is back", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
-            return Participation(
+            return PeerSession(
                 peer: peer, streamID: id, isPublisher: false, description: answer,
                 ignoredCapabilities: capabilities.told)
         } catch {
@@ -335,14 +340,16 @@ extension StreamDirectory {
         awaited.add(
             .init(
                 id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,
-                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + returnTime, seat: viewer.seat))
+                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + reconnectGrace, seat: viewer.seat)
+        )
         await router.end(peer, reason: .failed)
     }
 
     /// Waits for the requested stream if its publisher may reconnect.
     ///
-    /// - Throws: ``Refusal`` with the kind `notReady` if the publisher does not reconnect in time.
-    func awaitReturn(of origin: StreamID?, for grant: Grant, _ visitor: Visitor) async throws(Refusal) {
+    /// - Throws: ``APIError`` with the kind `notReady` if the publisher does not reconnect in time.
+    func awaitReturn(of origin: StreamID?, for grant: Principal, _ clientContext: ClientContext) async throws(APIError)
+    {
         guard !awaited.streams.isEmpty || !returning.isEmpty else { return }
         let named = origin ?? grant.token?.originStreamID.map { StreamID($0) }
         let tag = grant.token?.requiredTag
@@ -356,18 +363,18 @@ extension StreamDirectory {
             stream = isThere ? nil : awaited.newest(of: grant.application, tag: tag)
         }
         guard let stream, stream.application == grant.application else { return }
-        try authorize(grant, visitor, origin: stream.id.description, tags: stream.authorizingTags)
+        try authorize(grant, clientContext, origin: stream.id.description, tags: stream.authorizingTags)
         try await waitForReturn(of: stream.id)
     }
 
-    private func waitForReturn(of id: StreamID) async throws(Refusal) {
-        let notYet = Refusal(.notReady, "The stream's publisher is being waited for: try again in a moment.")
+    private func waitForReturn(of id: StreamID) async throws(APIError) {
+        let notYet = APIError(.notReady, "The stream's publisher is being waited for: try again in a moment.")
         guard isAwaited(id) else { return }
         guard arrivals[id]?.count ?? 0 < Self.arrivalLimit else { throw notYet }
         nextArrival += 1
         let number = nextArrival
         let limit = Task {
-            try await Task.sleep(for: Self.patience)
+            try await Task.sleep(for: Self.timeout)
             arrivals[id]?.removeValue(forKey: number)?.resume()
         }
         await withCheckedContinuation { arrivals[id, default: [:]][number] = $0 }

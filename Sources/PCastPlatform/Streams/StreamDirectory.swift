@@ -1,9 +1,9 @@
 import Logging
+import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
-import PCastRecords
-import PCastRelay
+import PCastSFU
 import PCastWebRTC
 
 /// All streams with their publishers and subscribers.
@@ -19,9 +19,9 @@ actor StreamDirectory {
         let isPreview: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
         /// The reservation in the quotas.
-        let seat: Seat
+        let seat: QuotaReservation
         /// The session that may resume the viewing, and the function that notifies it; nil if nobody may.
-        var returning: (session: SessionID, onInterruption: AwaitedStreams.InterruptionAction)?
+        var returning: (session: SessionID, onInterruption: PendingReconnects.InterruptionAction)?
         /// Whether a client's session may give the reason of its end; see `noteClosed`.
         let hasSession: Bool
         /// Its media connection is closed, and the reason may still come.
@@ -34,15 +34,15 @@ actor StreamDirectory {
         var offer: SessionDescription?
         let onQuality: QualityAction
         var quality = DataQuality.good
-        var listeners: [Int: AsyncStream<StreamNews>.Continuation] = [:]
+        var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
         let entered: Instant
         /// The reason of whoever ended it intentionally.
         var ending: (reason: StreamEndedReason, description: String)?
     }
 
     let router: MediaRouter
-    let gatekeeper: Gatekeeper
-    let journal: Journal
+    let authenticator: TokenAuthenticator
+    let writeQueue: DatabaseWriteQueue
     let admission: Admission
     let statistics: PlatformStatistics
     let logger: Logger
@@ -57,8 +57,8 @@ actor StreamDirectory {
     var nextOrdinal = 0
     private var nextListener = 0
     /// The streams and viewings that may be resumed, the time for it, and the requests that wait for it.
-    var awaited = AwaitedStreams()
-    let returnTime: TimeSpan
+    var awaited = PendingReconnects()
+    let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
     var arrivals: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
@@ -73,16 +73,16 @@ actor StreamDirectory {
     private static let listenerLimit = 8
 
     init(
-        router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal,
-        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime,
+        router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
+        reconnectGrace: TimeSpan = PlatformConfiguration.defaultReturnTime,
         reasonTimeout: TimeSpan = .milliseconds(500), admission: Admission,
         statistics: PlatformStatistics, logger: Logger
     ) {
-        self.returnTime = returnTime
+        self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
         self.router = router
-        self.gatekeeper = gatekeeper
-        self.journal = journal
+        self.authenticator = authenticator
+        self.writeQueue = writeQueue
         self.admission = admission
         self.statistics = statistics
         self.logger = logger
@@ -110,43 +110,44 @@ actor StreamDirectory {
     ///   - onEnd: Called once when the stream has ended.
     ///   - onQuality: Called at each change of the data quality.
     /// - Returns: The stream, with an answer or an offer.
-    /// - Throws: ``Refusal``.
+    /// - Throws: ``APIError``.
     func publish(
-        _ grant: Grant, visitor: Visitor, offer: SessionDescription?, tags: [String], options: [String] = [],
+        _ grant: Principal, clientContext: ClientContext, offer: SessionDescription?, tags: [String],
+        options: [String] = [],
         returning asked: StreamReturn? = nil,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
-    ) async throws(Refusal) -> Participation {
+    ) async throws(APIError) -> PeerSession {
         if let asked {
             let offer = try Self.offer(ofReturning: offer)
             let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
-            try takeJoin(grant, visitor)
-            if let former = try await takeOver(asked, grant, visitor, tags: tags) {
+            try takeJoin(grant, clientContext)
+            if let former = try await resume(asked, grant, clientContext, tags: tags) {
                 return try await goOn(
-                    with: former, grant, visitor, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
+                    with: former, grant, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
             }
         }
-        try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
-        if asked == nil { try takeJoin(grant, visitor) }
-        let seat = try seat(.stream, grant, visitor)
+        if asked == nil { try takeJoin(grant, clientContext) }
+        let seat = try seat(.stream, grant, clientContext)
         try checkBitrate(for: grant.application, seat)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
-        guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
+        guard peers[id] == nil else { throw APIError(.conflict, "The stream exists already.") }
         let peer = enter(
-            id, seat, origin: id, isPublisher: true, hasSession: grant.hasSession(visitor), onEnd: onEnd,
+            id, seat, origin: id, isPublisher: true, hasSession: grant.hasSession(clientContext), onEnd: onEnd,
             onQuality: onQuality)
         var stream = LiveStream(
-            id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
+            id: id, peer: peer, application: grant.application, session: grant.work?.session ?? clientContext.sessionID,
             tags: StreamTags(own: grant.work?.tags ?? tags, grant), capabilities: grant.capabilities,
-            startTime: MonotonicClock.wallTime(), address: grant.work == nil ? visitor.address : nil,
+            startTime: MonotonicClock.wallTime(), address: grant.work == nil ? clientContext.address : nil,
             ordinal: nextOrdinal,
             publisher: grant.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
         shares.enter(id, grant.application, seat.block)
         nextOrdinal += 1
-        journal.note(.streamStarting(stream.record))
+        writeQueue.note(.streamStarting(stream.record))
         do {
             var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
             if grant.work != nil { router.addOwnCandidates(to: &description) }
@@ -156,14 +157,14 @@ actor StreamDirectory {
             shareBitrate()
             logger.info(
                 "publisher admitted",
-                metadata: Self.metadata(["stream": "\(id)", "application": "\(grant.application)"], visitor))
+                metadata: Self.metadata(["stream": "\(id)", "application": "\(grant.application)"], clientContext))
             warn(of: capabilities, stream: id)
-            return Participation(
+            return PeerSession(
                 peer: peer, streamID: id, isPublisher: true, description: description,
                 ignoredCapabilities: capabilities.told)
         } catch {
             forget(peer)
-            journal.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
+            writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
             throw Self.refusal(error)
         }
     }
@@ -184,42 +185,43 @@ actor StreamDirectory {
     ///   - onInterruption: Called when the media connection is lost and may be re-established; nil if the client cannot
     ///     do so.
     /// - Returns: The viewing, with an answer or an offer.
-    /// - Throws: ``Refusal``.
+    /// - Throws: ``APIError``.
     func view(
-        _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription?, options: [String] = [],
+        _ grant: Principal, clientContext: ClientContext, origin: StreamID?, offer: SessionDescription?,
+        options: [String] = [],
         returning asked: StreamID? = nil, isPreview: Bool = false,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in },
-        onInterruption: AwaitedStreams.InterruptionAction? = nil
-    ) async throws(Refusal) -> Participation {
+        onInterruption: PendingReconnects.InterruptionAction? = nil
+    ) async throws(APIError) -> PeerSession {
         if let asked {
             return try await goOn(
-                viewing: asked, grant, visitor, Self.offer(ofReturning: offer),
+                viewing: asked, grant, clientContext, Self.offer(ofReturning: offer),
                 StreamCapabilities(grant.capabilities, options: options, for: .view), onEnd: onEnd,
                 onQuality: onQuality, onInterruption: onInterruption)
         }
-        try await awaitReturn(of: origin, for: grant, visitor)
-        let stream = try find(origin, for: grant, visitor: visitor)
+        try await awaitReturn(of: origin, for: grant, clientContext)
+        let stream = try find(origin, for: grant, clientContext: clientContext)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .view)
-        if !isPreview { try takeJoin(grant, visitor) }
-        let seat = try seat(isPreview ? .preview : .viewer, grant, visitor)
+        if !isPreview { try takeJoin(grant, clientContext) }
+        let seat = try seat(isPreview ? .preview : .viewer, grant, clientContext)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
-        guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
+        guard peers[id] == nil else { throw APIError(.conflict, "The stream exists already.") }
         let peer = enter(
             id, seat, origin: stream.id, isPublisher: false, isPreview: isPreview,
-            hasSession: grant.hasSession(visitor), onEnd: onEnd, onQuality: onQuality)
-        setReturning(peer, in: visitor.sessionID, onInterruption)
+            hasSession: grant.hasSession(clientContext), onEnd: onEnd, onQuality: onQuality)
+        setReturning(peer, in: clientContext.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
             terms.isCounted = !isPreview
             var description = try await router.view(peer, stream: stream.id, offer: offer, terms: terms)
             if grant.work != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
-            if !isPreview { noteView(id, of: stream.id, grant, visitor) }
+            if !isPreview { noteView(id, of: stream.id, grant, clientContext) }
             logger.info(
-                "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], visitor))
+                "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], clientContext))
             warn(of: capabilities, stream: id)
-            return Participation(
+            return PeerSession(
                 peer: peer, streamID: id, isPublisher: false, description: description,
                 ignoredCapabilities: capabilities.told)
         } catch {
@@ -228,16 +230,18 @@ actor StreamDirectory {
         }
     }
 
-    private static func metadata(_ metadata: Logger.Metadata, _ visitor: Visitor) -> Logger.Metadata {
-        guard let session = visitor.sessionID else { return metadata }
+    private static func metadata(_ metadata: Logger.Metadata, _ clientContext: ClientContext) -> Logger.Metadata {
+        guard let session = clientContext.sessionID else { return metadata }
         return metadata.merging(["session": "\(session)"]) { $1 }
     }
 
     /// Returns the stream that a subscriber may receive: the requested one, the one that the token requires, the newest
     /// one with the required tag, or the newest one.
     ///
-    /// - Throws: ``Refusal``.
-    private func find(_ asked: StreamID?, for grant: Grant, visitor: Visitor) throws(Refusal) -> LiveStream {
+    /// - Throws: ``APIError``.
+    private func find(_ asked: StreamID?, for grant: Principal, clientContext: ClientContext) throws(APIError)
+        -> LiveStream
+    {
         let named = asked ?? grant.token?.originStreamID.map { StreamID($0) }
         let candidates = streams.values.filter {
             $0.application == grant.application && !$0.isAwaitingAnswer && !isClosed($0)
@@ -246,15 +250,15 @@ actor StreamDirectory {
             let tag = grant.token?.requiredTag
             let tagged = candidates.filter { stream in tag.map { stream.authorizingTags.contains($0) } ?? true }
             guard let newest = tagged.max(by: { $0.ordinal < $1.ordinal }) else {
-                try authorize(grant, visitor, origin: "", tags: tag.map { [$0] } ?? [])
+                try authorize(grant, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
                 throw .noStream
             }
-            try authorize(grant, visitor, origin: newest.id.description, tags: newest.authorizingTags)
+            try authorize(grant, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
         let stream = candidates.first { $0.id == named }
         try authorize(
-            grant, visitor, origin: named.description,
+            grant, clientContext, origin: named.description,
             tags: stream?.authorizingTags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
         guard let stream else { throw .noStream }
         return stream
@@ -274,7 +278,7 @@ actor StreamDirectory {
     }
 
     private func noteStart(of id: StreamID) async {
-        await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
+        await writeQueue.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
     }
 
     /// Logs the capabilities without effect.
@@ -288,8 +292,8 @@ actor StreamDirectory {
     /// Completes a negotiation with the answer to an offer of the platform. An invalid answer changes nothing. Returns
     /// the negotiated media.
     ///
-    /// - Throws: ``Refusal``.
-    func accept(_ answer: SessionDescription, of id: StreamID) async throws(Refusal) -> NegotiatedSession {
+    /// - Throws: ``APIError``.
+    func accept(_ answer: SessionDescription, of id: StreamID) async throws(APIError) -> NegotiatedSession {
         guard let peer = peers[id], let offer = participants[peer]?.offer else { throw Self.refusal(.noOffer) }
         let session: NegotiatedSession
         do {
@@ -307,28 +311,29 @@ actor StreamDirectory {
         return session
     }
 
-    private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Grant, _ visitor: Visitor) {
+    private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Principal, _ clientContext: ClientContext) {
         statistics.viewBegan(grant.application)
         if var counts = streams[stream]?.counts {
             counts.views += 1
             counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
             streams[stream]?.counts = counts
         }
-        journal.note(
+        writeQueue.note(
             .viewingBegan(
                 ViewingRecord(
-                    id: id, stream: stream, application: grant.application, session: visitor.sessionID,
+                    id: id, stream: stream, application: grant.application, session: clientContext.sessionID,
                     tags: grant.tags, began: MonotonicClock.wallTime())))
     }
 
     func authorize(
-        _ grant: Grant, _ visitor: Visitor, origin: String, tags: [String]
-    ) throws(Refusal) {
-        try gatekeeper.authorize(grant, for: .subscribe(originStreamID: origin, tags: tags), visitor: visitor)
+        _ grant: Principal, _ clientContext: ClientContext, origin: String, tags: [String]
+    ) throws(APIError) {
+        try authenticator.authorize(
+            grant, for: .subscribe(originStreamID: origin, tags: tags), clientContext: clientContext)
     }
 
     func enter(
-        _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
+        _ id: StreamID, _ seat: QuotaReservation, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
         hasSession: Bool = false, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
     ) -> PeerID {
@@ -353,7 +358,7 @@ actor StreamDirectory {
         shareBitrate()
     }
 
-    func noteShare(of stream: LiveStream, _ seat: Seat) {
+    func noteShare(of stream: LiveStream, _ seat: QuotaReservation) {
         shares.enter(stream.id, stream.application, seat.block)
         shareBitrate()
     }
@@ -386,7 +391,7 @@ actor StreamDirectory {
         participants[peer]?.ending = end
         if let stream = streams[id], !stream.isEndNoted {
             streams[id]?.isEndNoted = true
-            await journal.commit(
+            await writeQueue.commit(
                 Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
         }
         for (viewer, participant) in participants where participant.origin == id && viewer != peer {
@@ -405,7 +410,7 @@ actor StreamDirectory {
     }
 
     /// Processes the events of the SFU until it stops.
-    func follow(_ events: AsyncStream<RelayEvent>) async {
+    func follow(_ events: AsyncStream<SFUEvent>) async {
         for await event in events {
             switch event {
             case .mediaStarted(let peer): noteMedia(peer)
@@ -453,9 +458,9 @@ actor StreamDirectory {
 
     /// Returns the events of a participant: its current data quality, each change of it, and its end. A slow reader
     /// misses the oldest events.
-    func news(of peer: PeerID) -> AsyncStream<StreamNews> {
+    func news(of peer: PeerID) -> AsyncStream<StreamUpdate> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: StreamNews.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
+            of: StreamUpdate.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
         guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
             continuation.finish()
             return stream
@@ -481,10 +486,10 @@ actor StreamDirectory {
         for listener in participant.listeners.values { listener.yield(.ended(end)) }
         forget(peer)
         if let stream {
-            if !stream.isEndNoted { journal.note(Self.change(stream, end)) }
+            if !stream.isEndNoted { writeQueue.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)
         } else if !participant.isPreview {
-            journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
+            writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
         logger.info("ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
         if stream != nil { await endAwaitedViewings(of: end.streamID, end.reason, end.description) }

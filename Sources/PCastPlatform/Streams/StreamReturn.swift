@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A request of a publisher or subscriber to resume a stream or viewing.
 enum StreamReturn: Hashable, Sendable {
@@ -10,12 +10,12 @@ enum StreamReturn: Hashable, Sendable {
 
     /// The values in `CreateStream.options`; see docs/SESSIONS.md.
     private static let resume = "resume-stream="
-    private static let takeOver = "take-over"
+    private static let resumeFormer = "resume"
 
     /// Parses the options of `CreateStream`; nil if there is no such request.
     init?(options: [String]) {
         for option in options {
-            if option == Self.takeOver {
+            if option == Self.resumeFormer {
                 self = .former
                 return
             }

@@ -12,7 +12,7 @@ struct StreamTags: Sendable {
     private static let reserved = ["channelId:", "channelAlias:", "roomId:", "roomAlias:"]
 
     /// Creates the tags of a new stream from those that the client requests and those of its token.
-    init(own: [String], _ grant: Grant) {
+    init(own: [String], _ grant: Principal) {
         // A client of this host that needs no token has all permissions.
         guard grant.token != nil else {
             (all, authorizing) = (own + grant.tags, own + grant.tags)
@@ -22,14 +22,14 @@ struct StreamTags: Sendable {
         authorizing = grant.tags
     }
 
-    /// Creates the tags of a stream in the database. `publisher`, see `Grant.publisher`, contains the tags of its
+    /// Creates the tags of a stream in the database. `publisher`, see `Principal.publisher`, contains the tags of its
     /// token.
     init(recorded tags: [String], publisher: String?) {
         all = tags
-        if publisher == Grant.localPublisher {
+        if publisher == Principal.localPublisher {
             authorizing = tags
         } else {
-            let applied = publisher.flatMap { Grant.appliedTags(of: $0) } ?? []
+            let applied = publisher.flatMap { Principal.appliedTags(of: $0) } ?? []
             authorizing = tags.filter { applied.contains($0) }
         }
     }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The numbers of subscribers, in total and per stream.
 struct ViewerCensus: Sendable {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastTimeline
 
 /// The authorization of producers and consumers of a game's timeline.
@@ -10,22 +10,22 @@ import PCastTimeline
 struct TimelineAccess: Sendable {
     static let capability = "timeline-producer"
 
-    let gatekeeper: Gatekeeper
+    let authenticator: TokenAuthenticator
     let credentials: CredentialCheck
 
     /// Authorizes a producer by the application's credentials or, if `basic` is nil, by its token. Returns the key of
     /// the timeline.
     ///
-    /// - Throws: ``Refusal``.
+    /// - Throws: ``APIError``.
     func produce(
-        _ game: TimelineGame, basic: (id: String, secret: String)?, token: String?, visitor: Visitor
-    ) throws(Refusal) -> TimelineKey {
+        _ game: TimelineGame, basic: (id: String, secret: String)?, token: String?, clientContext: ClientContext
+    ) throws(APIError) -> TimelineKey {
         if let basic {
-            try credentials.check(basic.id, secret: basic.secret, from: visitor.address)
+            try credentials.check(basic.id, secret: basic.secret, from: clientContext.address)
             return TimelineKey(application: ApplicationID(basic.id), game: game)
         }
-        let grant = try gatekeeper.identify(token, visitor: visitor)
-        try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        let grant = try authenticator.identify(token, clientContext: clientContext)
+        try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
         if grant.token != nil || grant.work != nil {
             let wanted = [Self.capability, "\(Self.capability)=\(game)"]
             guard grant.work == nil, wanted.contains(where: { grant.capabilities.contains($0) }) else {
@@ -35,11 +35,11 @@ struct TimelineAccess: Sendable {
         return TimelineKey(application: grant.application, game: game)
     }
 
-    func follow(_ game: TimelineGame, token: String?, visitor: Visitor) throws(Refusal) -> TimelineKey {
-        let grant = try gatekeeper.identify(token, visitor: visitor)
+    func follow(_ game: TimelineGame, token: String?, clientContext: ClientContext) throws(APIError) -> TimelineKey {
+        let grant = try authenticator.identify(token, clientContext: clientContext)
         let purpose = TokenRequest.Purpose.subscribe(
             originStreamID: "timeline:\(game)", tags: ["timeline:\(game.league)", "timeline:\(game)"])
-        try gatekeeper.authorize(grant, for: purpose, visitor: visitor)
+        try authenticator.authorize(grant, for: purpose, clientContext: clientContext)
         return TimelineKey(application: grant.application, game: game)
     }
 }

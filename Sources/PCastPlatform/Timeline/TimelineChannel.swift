@@ -1,8 +1,8 @@
 import Dispatch
 import NIOCore
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 import PCastTimeline
 import PCastWeb
 import Synchronization

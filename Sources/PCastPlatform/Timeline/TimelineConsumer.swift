@@ -1,6 +1,6 @@
 import NIOCore
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastTimeline
 import PCastWeb
 import Synchronization
@@ -109,7 +109,7 @@ final class TimelineConsumer: Sendable {
     func check(at now: Instant) {
         let isGone = state.withLock { state in
             now - state.heardAt > TimelineTerms.silence
-                || state.sendingSince.map { now - $0 > TimelineTerms.patience } ?? false
+                || state.sendingSince.map { now - $0 > TimelineTerms.timeout } ?? false
         }
         if isGone { connection.cut() } else { connection.postPing() }
     }

@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastTimeline
 import PCastWeb
 
@@ -38,10 +38,10 @@ struct TimelineFeed: Sendable {
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         let caller = admission.caller(peer, fields: request.fields)
         let channel: TimelineChannel
-        do throws(Refusal) {
+        do throws(APIError) {
             channel = try await find(game, caller, request, query)
         } catch {
-            logger.info("refused", metadata: ["door": "timeline", "why": "\(error.detail)"])
+            logger.info("refused", metadata: ["protocol": "timeline", "why": "\(error.detail)"])
             let word = error.kind == .noStreamPlaying ? "not-found" : error.wire
             try await connection.send(
                 .text(String(decoding: TimelineMessage.refused(word, error.message).bytes, as: UTF8.self)))
@@ -62,20 +62,20 @@ struct TimelineFeed: Sendable {
 
     private func find(
         _ game: TimelineGame, _ caller: Caller, _ request: WebSocketConnection.Request, _ query: [String: String]
-    ) async throws(Refusal) -> TimelineChannel {
+    ) async throws(APIError) -> TimelineChannel {
         if caller.isHidden { admission.noteHidden(caller, logger) }
         try admission.takeJoin(from: caller.address, at: MonotonicClock.now())
-        let visitor = Visitor(caller, host: request.host, origin: request.origin)
+        let clientContext = ClientContext(caller, host: request.host, origin: request.origin)
         let bearer = request.fields("authorization").first?.credentials(of: "bearer")
-        let key = try access.follow(game, token: bearer ?? query["token"], visitor: visitor)
+        let key = try access.follow(game, token: bearer ?? query["token"], clientContext: clientContext)
         let channel: TimelineChannel?
         do throws(TimelineFailure) {
             channel = try await service.channel(of: key)
         } catch {
-            throw Refusal(.notReady, "The timeline cannot be read: try again later.", detail: "\(error)")
+            throw APIError(.notReady, "The timeline cannot be read: try again later.", detail: "\(error)")
         }
         guard let channel else {
-            throw Refusal(.noStreamPlaying, "There is no timeline of this game, or not yet.")
+            throw APIError(.noStreamPlaying, "There is no timeline of this game, or not yet.")
         }
         return channel
     }

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastTimeline
 
 /// The paths of the logs of games: a folder for each application, with a folder for each league.

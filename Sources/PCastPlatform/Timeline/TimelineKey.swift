@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastTimeline
 
 /// The key of a game's timeline, which belongs to an application.

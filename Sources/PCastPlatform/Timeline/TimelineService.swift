@@ -1,6 +1,6 @@
 import Logging
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastTimeline
 
 /// All timelines of the platform. A game is loaded when it is requested, and unloaded when it is unused.
@@ -127,7 +127,7 @@ actor TimelineService {
         }
         // A recently used game may be about to get a consumer or a change.
         let now = MonotonicClock.now()
-        guard let (key, since) = idle.min(by: { $0.1 < $1.1 }), now - since > TimelineTerms.patience else {
+        guard let (key, since) = idle.min(by: { $0.1 < $1.1 }), now - since > TimelineTerms.timeout else {
             throw .capacity
         }
         games[key] = nil
@@ -143,7 +143,7 @@ actor TimelineService {
             let now = MonotonicClock.now()
             for channel in channels {
                 channel.look(turn, at: now)
-                if let since = channel.idleSince, now - since > TimelineTerms.patience { channel.dropDocument() }
+                if let since = channel.idleSince, now - since > TimelineTerms.timeout { channel.dropDocument() }
             }
         }
     }

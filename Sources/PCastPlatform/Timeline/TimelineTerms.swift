@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The limits of timeline consumers.
 enum TimelineTerms {
@@ -18,7 +18,7 @@ enum TimelineTerms {
     /// The time without a response after which a consumer is disconnected.
     static let silence = TimeSpan.seconds(60)
     /// The time without progress of a message after which a consumer is disconnected.
-    static let patience = TimeSpan.seconds(60)
+    static let timeout = TimeSpan.seconds(60)
     /// The number of messages of a consumer, which should send none, after which it is disconnected.
     static let strangeMessages = 16
 }

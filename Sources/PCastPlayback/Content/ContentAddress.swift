@@ -1,6 +1,6 @@
 internal import Foundation
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// What somebody names to have it played: a path, or an address.
 struct ContentAddress: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// One thing that is shown, heard or told at a position of an item.
 public enum ContentItem: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What is known of an item's media.
 public struct ContentOverview: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A content that is opened, and read until there is enough to begin with, before anybody plays it: what is asked for first
@@ -53,11 +53,11 @@ final class ContentPreload: PlaybackContent {
             return
         }
         guard let overview = content.overview, overview.kind != .live else { return }
-        var pictures = PictureQueue()
-        var sounds = SoundQueue()
+        var pictures = VideoQueue()
+        var sounds = AudioQueue()
         while !state.withLock({ $0.isOver }) {
             let isFull =
-                overview.has(.video) ? pictures.count >= PictureQueue.high : sounds.length >= SoundQueue.high
+                overview.has(.video) ? pictures.count >= VideoQueue.high : sounds.length >= AudioQueue.high
             if isFull || pictures.isAtLimit || sounds.isAtLimit { return }
             // What cannot be read is found again by whoever plays it.
             guard let item = try? content.read() else { return }

@@ -14,6 +14,6 @@ public enum MediaContent {
         if isPlaylist == nil, named.kind == .web, !named.isFile {
             return WebContent(named, configuration: configuration)
         }
-        return FileContent(address, patience: configuration.patience)
+        return FileContent(address, timeout: configuration.timeout)
     }
 }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The wall times that timed metadata told, each once however often it is read.
 struct MetadataAnchors {

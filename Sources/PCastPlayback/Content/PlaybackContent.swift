@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The media of one item: opened once, then read in the order of decoding, decoded.
 ///

@@ -1,6 +1,6 @@
 internal import Foundation
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 extension TimedMetadata {
     /// What tags say that stand one behind another; nothing from the first on that cannot be read.

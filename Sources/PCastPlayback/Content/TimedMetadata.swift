@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What media say of themselves at a position: an ID3 tag (`TXXX`, `COMM`, `PRIV`), an `emsg` box, an `EXT-X-DATERANGE`.
 public struct TimedMetadata: Hashable, Sendable {

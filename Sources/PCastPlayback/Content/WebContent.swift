@@ -1,5 +1,5 @@
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 internal import PCastWeb
 internal import Synchronization
 
@@ -35,7 +35,7 @@ final class WebContent: PlaybackContent {
         let content: any PlaybackContent =
             try isPlaylist()
             ? HLSContent(address.text, configuration: configuration)
-            : FileContent(address.text, patience: configuration.patience)
+            : FileContent(address.text, timeout: configuration.timeout)
         found.withLock { $0 = content }
         // Whoever interrupted before it was there meant this call.
         if wait.takeInterruption() { throw .interrupted }
@@ -52,12 +52,12 @@ final class WebContent: PlaybackContent {
     /// - Throws: what the server says, or that it says nothing.
     private func isPlaylist() throws(PlaybackError) -> Bool {
         let beginning = Beginning()
-        let (address, patience, wait) = (address, configuration.patience, wait)
+        let (address, timeout, wait) = (address, configuration.timeout, wait)
         let task = Task {
             let result: Result<Bool, PlaybackError>
             do throws(HTTPDownload.Failure) {
                 let head = try await HTTPDownload.get(
-                    address.text, limit: .max / 2, patience: patience, cookies: HTTPCookies()
+                    address.text, limit: .max / 2, timeout: timeout, cookies: HTTPCookies()
                 ) { head, piece in
                     beginning.type.withLock { $0 = head.contentType }
                     return beginning.bytes.withLock { bytes in

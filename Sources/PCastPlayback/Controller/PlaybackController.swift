@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// Plays lists of videos by sessions, and hands each session to every consumer (seed 003, Brightcove's

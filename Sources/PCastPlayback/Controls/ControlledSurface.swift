@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRendering
 import Synchronization
 
@@ -24,7 +24,7 @@ final class ControlledSurface: RenderSurface {
         }
     }
 
-    var arrangement: PictureArrangement {
+    var arrangement: FrameArrangement {
         get { base.arrangement }
         set { base.arrangement = newValue }
     }

@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// Draws the bar of controls at the lower edge of a frame: darkened, with a symbol for what a click of a play button would do, and a
 /// line for the position. Used by one thread at a time.

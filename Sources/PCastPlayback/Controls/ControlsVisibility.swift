@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Whether the built-in controls of a player are visible, and for how long. It receives the time.
 ///

@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastJSON
-public import PCastMedia
 
 /// A marked place of an item: an advertisement, a goal, a chapter. A value, that is the same as another that says the same.
 public struct CuePoint: Hashable, Sendable {

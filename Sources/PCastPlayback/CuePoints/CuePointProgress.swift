@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Follows the playhead of one session over its cue points.
 public struct CuePointProgress: Sendable {

@@ -1,7 +1,7 @@
 public import PCast
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastIO
-internal import PCastMedia
 internal import PCastRendering
 internal import Synchronization
 

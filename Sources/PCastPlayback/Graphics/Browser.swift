@@ -47,7 +47,7 @@ final class Browser: Sendable {
     /// A longer message is none: a graphic of 4096 pixels square takes no more.
     private static let longestMessage = 96 << 20
     /// Who does not answer in this time is taken to hang.
-    private static let patience = Duration.seconds(60)
+    private static let timeout = Duration.seconds(60)
     /// So long it is given to end by itself.
     private static let farewell = Duration.seconds(5)
 
@@ -165,7 +165,7 @@ final class Browser: Sendable {
 
     private func expect(_ number: Int, _ method: String) {
         Task { [weak self] in
-            try? await Task.sleep(for: Self.patience)
+            try? await Task.sleep(for: Self.timeout)
             guard let self, state.withLock({ $0.waiting[number] != nil }) else { return }
             end(.ended("the browser does not answer to \(method)"))
         }

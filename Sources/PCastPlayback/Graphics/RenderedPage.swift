@@ -1,7 +1,7 @@
 import Foundation
 import PCastCodecs
+public import PCastCore
 import PCastJSON
-public import PCastMedia
 import Synchronization
 
 /// A web page that is drawn over what a ``PlaybackOutlet`` gives out, for those who cannot or need not run a browser

@@ -1,7 +1,7 @@
 import Dispatch
 public import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 public import PCastOverlay
 import Synchronization
 

@@ -17,7 +17,7 @@ public final class OverlayBridge: Sendable {
     }
 
     /// How long a page has to take what it is told at last.
-    private static let patience = DispatchTimeInterval.seconds(5)
+    private static let timeout = DispatchTimeInterval.seconds(5)
 
     private let host: String
     private let port: Int
@@ -136,7 +136,7 @@ public final class OverlayBridge: Sendable {
             waking.yield()
             guard overlay?.isClosing(id) == true else { return }
             // One that takes nothing any more does not hear the goodbye either.
-            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { connection.cut() }
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
         }
         await withTaskGroup { group in
             group.addTask {
@@ -189,7 +189,7 @@ public final class OverlayBridge: Sendable {
     /// Of one that was never let in: waits for its answer, so that the goodbye is not lost.
     private func refuse(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await Self.close(connection, closing)
-        DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { connection.cut() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
         try? await connection.forEachMessage { _ in }
     }
 }

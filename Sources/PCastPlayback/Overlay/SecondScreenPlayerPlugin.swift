@@ -22,14 +22,14 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     private static let backlog = 64
 
     private let address: String
-    private let patience: Duration
+    private let timeout: Duration
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - address: of the other bridge's WebSocket, `ws://HOST:PORT/bridge/PROGRAM?token=TOKEN`; without the token it looks on.
     ///   - patience: before it tries again, when the other is not there.
-    public init(_ address: String, patience: Duration = .seconds(1)) {
-        (self.address, self.patience) = (address, patience)
+    public init(_ address: String, timeout: Duration = .seconds(1)) {
+        (self.address, self.timeout) = (address, timeout)
     }
 
     deinit { destroy() }
@@ -39,7 +39,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     public func load() {
         let isFollowing = state.withLock { $0.following != nil }
         guard !isFollowing else { return }
-        let task = Task { [weak self, address, patience] in
+        let task = Task { [weak self, address, timeout] in
             var isMissed = false
             while !Task.isCancelled {
                 let page = RemotePage()
@@ -55,7 +55,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
                 // Said once each time that it goes.
                 if !isMissed || page.wasWelcome, !Task.isCancelled { self?.complain("no other screen: \(reason)") }
                 isMissed = true
-                try? await Task.sleep(for: patience)
+                try? await Task.sleep(for: timeout)
             }
         }
         state.withLock { $0.following = task }

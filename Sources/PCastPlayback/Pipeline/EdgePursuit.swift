@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Brings low-latency playback back to its distance from the edge, once it had to wait: by playing a little faster, or at once
 /// where that would take too long. Who has gone back in the window, or was paused, is left in peace.

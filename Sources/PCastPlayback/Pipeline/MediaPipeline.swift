@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastIO
-public import PCastMedia
 public import PCastRendering
 import Synchronization
 
@@ -27,7 +27,7 @@ public final class MediaPipeline: PlaybackPipeline {
     private static let leastSleep = TimeSpan.microseconds(500)
 
     private let content: any PlaybackContent
-    private let sound: any SoundOutput
+    private let sound: any AudioOutput
     private let onFrame: @Sendable (VideoFrame) -> Void
     private let onEvent: @Sendable (PipelineEvent) -> Void
     private let state: Mutex<State>
@@ -43,7 +43,7 @@ public final class MediaPipeline: PlaybackPipeline {
     ///   - onEvent: what happens.
     /// - Throws: when no thread can be had.
     public init(
-        _ content: any PlaybackContent, sound: any SoundOutput = NullSoundOutput(),
+        _ content: any PlaybackContent, sound: any AudioOutput = NullAudioOutput(),
         wallClock: WallClockMapping? = nil,
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
         onEvent: @escaping @Sendable (PipelineEvent) -> Void = { _ in }

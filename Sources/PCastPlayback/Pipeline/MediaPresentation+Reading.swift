@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// What the reader does, and what it has read.
 extension MediaPresentation {
@@ -33,7 +33,7 @@ extension MediaPresentation {
         if pictures.isAtLimit || sounds.isAtLimit { return false }
         guard !awaited.isEmpty else { return true }
         let (pictureMark, soundMark) =
-            isFilling ? (PictureQueue.high, SoundQueue.high) : (PictureQueue.low, SoundQueue.low)
+            isFilling ? (VideoQueue.high, AudioQueue.high) : (VideoQueue.low, AudioQueue.low)
         return awaited.contains(.video) && pictures.count < pictureMark
             || awaited.contains(.audio) && sounds.length < wanted(soundMark)
     }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRendering
 
 /// What is due.
@@ -103,7 +103,7 @@ extension MediaPresentation {
         beginPursuit(at: now)
     }
 
-    private mutating func show(_ entry: PictureQueue.Entry) {
+    private mutating func show(_ entry: VideoQueue.Entry) {
         if dimensions != entry.frame.dimensions {
             dimensions = entry.frame.dimensions
             tell(.dimensions(entry.frame.dimensions))
@@ -125,16 +125,16 @@ extension MediaPresentation {
         if isReadToEnd { return true }
         let hasStalled = stalledAt != nil
         if awaited.contains(.video), !isSparse(.video),
-            pictures.count < (hasStalled ? PictureQueue.high : PictureQueue.low / 2)
+            pictures.count < (hasStalled ? VideoQueue.high : VideoQueue.low / 2)
         {
             return false
         }
         if awaited.contains(.audio), !isSparse(.audio),
-            sounds.length < (hasStalled ? wanted(SoundQueue.high) : soundLead + Self.leastSoundAhead)
+            sounds.length < (hasStalled ? wanted(AudioQueue.high) : soundLead + Self.leastSoundAhead)
         {
             return false
         }
-        guard let stalledAt, let loaded, overview?.kind == .onDemand, now - stalledAt < Self.patience else {
+        guard let stalledAt, let loaded, overview?.kind == .onDemand, now - stalledAt < Self.timeout else {
             return true
         }
         // At its end there is no more to come.
@@ -240,7 +240,7 @@ extension MediaPresentation {
     private mutating func stretch(_ frame: AudioFrame, at position: TimeSpan) {
         if let tempoEnd, (position - tempoEnd).magnitude > .milliseconds(10) { finishTempo() }
         if tempoEnd == nil {
-            tempo = SoundTempo(channels: frame.channels, rate: clock.playbackRate)
+            tempo = TimeStretcher(channels: frame.channels, rate: clock.playbackRate)
             tempoOrigin = position
         }
         tempo?.append(frame)

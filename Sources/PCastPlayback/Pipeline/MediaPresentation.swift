@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRendering
 
 /// What is shown, heard and told of an item, and when: everything that a pipeline decides, without its threads. It is told
@@ -28,7 +28,7 @@ struct MediaPresentation {
     /// What must be there before it goes on, by the content's own word, once it had to wait.
     static let resumption = TimeSpan.milliseconds(1_500)
     /// After so long it goes on with what there is.
-    static let patience = TimeSpan.seconds(3)
+    static let timeout = TimeSpan.seconds(3)
     /// How often it is looked whether that is there.
     static let lookInterval = TimeSpan.milliseconds(100)
     /// Of a medium that is so far behind the other none is waited for: it has a hole there.
@@ -43,8 +43,8 @@ struct MediaPresentation {
     // What is there to be shown.
     var overview: ContentOverview?
     var awaited: Set<ContentTrack.Kind> = []
-    var pictures = PictureQueue()
-    var sounds = SoundQueue()
+    var pictures = VideoQueue()
+    var sounds = AudioQueue()
     var subtitles = SubtitleLine()
     var metadata = MetadataQueue()
     /// Where the epoch began.
@@ -80,7 +80,7 @@ struct MediaPresentation {
     // Sound on its way.
     /// How long before it is heard sound must be there.
     var soundLead = TimeSpan.zero
-    var tempo: SoundTempo?
+    var tempo: TimeStretcher?
     /// Where the sound begins that `tempo` was given.
     var tempoOrigin = TimeSpan.zero
     /// Where the sound ends that it was given; nil when it is to begin anew.

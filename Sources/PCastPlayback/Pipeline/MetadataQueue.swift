@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// What media say of themselves, until the playhead comes there.
 struct MetadataQueue {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Plays one item, to a screen and a loudspeaker: the only owner of what is shown and where playback is.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What a pipeline has shown since it began.
 public struct PresentationStatistics: Hashable, Sendable {

@@ -1,6 +1,6 @@
 public import PCast
+public import PCastCore
 public import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Plays a live PCast stream: subscribes, and shows it by a ``PCast/Renderer``, which keeps lip sync and waits as the network

@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 
 /// What is told of a live stream that a renderer shows: where it is, when its pictures stop, how it ended. It is told what is
 /// shown, and the time.
@@ -8,7 +8,7 @@ import PCastMedia
 /// captured. It cannot be gone about in, and is played as fast as it comes: a pause leaves out what comes meanwhile.
 struct StreamPresentation {
     /// After so long without a picture there is nothing to show.
-    static let patience = TimeSpan.milliseconds(500)
+    static let timeout = TimeSpan.milliseconds(500)
     /// Between two anchors of wall time.
     private static let anchorInterval = TimeSpan.seconds(1)
     /// After so long without a capture time none is expected: the sender's clock is in its reports, and none has come.
@@ -103,7 +103,7 @@ struct StreamPresentation {
     /// When it has waited for long enough; nil while it does not wait.
     var deadline: Instant? {
         guard hasPictures, hasLanded, !saysBuffering, !isOver, clock.isPlaying else { return nil }
-        return lastShown.map { $0 + Self.patience }
+        return lastShown.map { $0 + Self.timeout }
     }
 
     mutating func advance(to now: Instant) {

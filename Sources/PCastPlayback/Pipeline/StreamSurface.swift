@@ -1,11 +1,11 @@
-import PCastMedia
+import PCastCore
 import PCastRendering
 import Synchronization
 
 /// Hands the pictures of a renderer on as they are due.
 final class StreamSurface: RenderSurface {
     private struct State {
-        var arrangement = PictureArrangement()
+        var arrangement = FrameArrangement()
         var statistics = SurfaceStatistics()
     }
 
@@ -17,7 +17,7 @@ final class StreamSurface: RenderSurface {
     func show(_ frame: VideoFrame) { onFrame(frame) }
 
     /// Of no effect: whoever shows the pictures arranges them.
-    var arrangement: PictureArrangement {
+    var arrangement: FrameArrangement {
         get { state.withLock { $0.arrangement } }
         set { state.withLock { $0.arrangement = newValue } }
     }

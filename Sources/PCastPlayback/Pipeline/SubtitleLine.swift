@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The texts of a track, each shown from its position on until its end. Kept over seeks, so that what was read once is there
 /// again; the oldest to come is forgotten.

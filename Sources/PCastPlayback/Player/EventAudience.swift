@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// All who follow a player. Told under the player's lock, so that all are told in the same order.
 struct EventAudience: Sendable {

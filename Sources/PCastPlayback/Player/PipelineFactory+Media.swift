@@ -1,6 +1,6 @@
 public import PCast
+internal import PCastCore
 import PCastIO
-internal import PCastMedia
 public import PCastRendering
 
 extension PipelineFactory {
@@ -18,10 +18,10 @@ extension PipelineFactory {
         configuration: HLSContent.Configuration = HLSContent.Configuration(),
         subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
     ) -> PipelineFactory {
-        let composition = PictureComposition { frame in
+        let composition = FrameComposition { frame in
             if let outlet { outlet.show(frame, on: surface) } else { surface?.show(frame) }
         }
-        let place = MediaPlace(
+        let place = MediaOutputs(
             isHeard: isHeard, composition: composition, outlet: outlet, configuration: configuration,
             subscribe: subscribe)
         return PipelineFactory(
@@ -40,9 +40,9 @@ extension PipelineFactory {
 }
 
 /// Where media are shown and heard, and how they are read.
-private struct MediaPlace: Sendable {
+private struct MediaOutputs: Sendable {
     var isHeard: Bool
-    var composition: PictureComposition
+    var composition: FrameComposition
     var outlet: PlaybackOutlet?
     var configuration: HLSContent.Configuration
     var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
@@ -60,9 +60,9 @@ private struct MediaPlace: Sendable {
     func play(
         _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
-        let loudspeaker = isHeard ? try? SoundPresenter(name: "default") : nil
-        var sound: any SoundOutput = loudspeaker ?? NullSoundOutput()
-        if let outlet { sound = OutletSound(outlet, beside: sound) }
+        let loudspeaker = isHeard ? try? AudioPresenter(name: "default") : nil
+        var sound: any AudioOutput = loudspeaker ?? NullAudioOutput()
+        if let outlet { sound = OutletAudio(outlet, beside: sound) }
         do throws(IOError) {
             return try MediaPipeline(
                 content, sound: sound, wallClock: source.wallClock, onFrame: show, onEvent: handler)
@@ -95,9 +95,9 @@ private struct MediaPlace: Sendable {
 private final class MediaPreload: PipelinePreload {
     private let content: ContentPreload
     private let source: Source
-    private let place: MediaPlace
+    private let place: MediaOutputs
 
-    init(_ content: ContentPreload, of source: Source, at place: MediaPlace) {
+    init(_ content: ContentPreload, of source: Source, at place: MediaOutputs) {
         (self.content, self.source, self.place) = (content, source, place)
     }
 

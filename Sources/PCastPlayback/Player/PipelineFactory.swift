@@ -7,7 +7,7 @@ public struct PipelineFactory: Sendable {
     private let body: @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline
     private let preloading: @Sendable (Source) -> (any PipelinePreload)?
     /// Where its pictures are put together with the room for an overlay; nil where they are shown as they are.
-    let composition: PictureComposition?
+    let composition: FrameComposition?
 
     /// - Parameter preloading: begins to load a source whose turn comes soon, while another one is played; answers nil for what
     ///   is not loaded ahead.
@@ -19,7 +19,7 @@ public struct PipelineFactory: Sendable {
     }
 
     init(
-        composition: PictureComposition?,
+        composition: FrameComposition?,
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
         preloading: @escaping @Sendable (Source) -> (any PipelinePreload)?
     ) {

@@ -1,5 +1,5 @@
 import Dispatch
-import PCastMedia
+import PCastCore
 
 /// Loading what is played next before its turn, so that nobody waits for it (playback reference, section 8, scenario 2).
 extension Player {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Play, pause and go about.
 extension Player {

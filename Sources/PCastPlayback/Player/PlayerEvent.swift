@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastOverlay
 
 /// What happens to a player, in the one order in which it does. ``PlayerObserver``s and ``PlaybackSessionConsumer``s are

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Follows a player (seed 001, VideoKit's `PlayerObserver`). The player holds it weakly, and calls it from one thread at a
 /// time, in the order in which things happened. Times are in seconds.

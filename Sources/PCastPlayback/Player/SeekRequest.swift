@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// A seek on its way to its picture.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The wall time of live media that do not say it: their live edge counts as now.
 ///

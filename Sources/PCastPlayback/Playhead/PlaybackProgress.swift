@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// How far an item was played: before its beginning, at a position, or through its end.
 ///

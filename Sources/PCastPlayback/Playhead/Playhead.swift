@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What is played at a moment, as everyone who follows playback sees it: one value, that nobody puts together anew.
 public struct Playhead: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The one owner of where playback is. Told what is played, asked, shown, and the time; everyone else reads ``playhead(at:)``.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A position of which the wall time is known.
 public struct TimecodeAnchor: Hashable, Sendable {

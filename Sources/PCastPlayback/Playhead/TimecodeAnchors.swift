@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastHLS
-public import PCastMedia
 
 /// The wall time of each position of an item, by anchors: between two of one run in a straight line, behind the last and
 /// before the first as time goes. The clock of this machine counts only for live media that do not say anything.

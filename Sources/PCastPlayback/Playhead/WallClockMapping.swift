@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// When media were made that do not say so themselves: the wall time of one position, from which time goes on in step.
 ///

@@ -1,5 +1,5 @@
 internal import PCast
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// One playing of one video, from its beginning to ``LifecycleEvent/terminate`` (Brightcove's `BCOVPlaybackSession`). It is

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Follows the sessions of a controller (seed 003, Brightcove's basic consumer). The controller holds it strongly, and calls
 /// it from one thread at a time, in the order in which things happened.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Where a seek goes to, which for some is known only when the media were opened.
 enum SeekTarget: Sendable {

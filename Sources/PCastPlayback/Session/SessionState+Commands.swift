@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension SessionState {
     /// Takes the pipeline that was made for it, and brings it to what was asked for meanwhile.

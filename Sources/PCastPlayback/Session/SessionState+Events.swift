@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension SessionState {
     /// What the pipeline of this run says.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// One session as it stands: what its pipeline and its commands make of it, and what there is to be told of that, in order.
 struct SessionState: Sendable {

@@ -1,8 +1,8 @@
 import Dispatch
 public import Logging
+import PCastCore
 import PCastIO
 import PCastJSON
-import PCastMedia
 public import PCastTimeline
 import Synchronization
 
@@ -25,7 +25,7 @@ public final class GameTimeline: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        var release: TimelineRelease
+        var release: TimelineCursor
         var log: TimelineLogID?
         /// Which revision makes it be subscribed.
         var goal: SequenceNumber?
@@ -65,7 +65,7 @@ public final class GameTimeline: Sendable {
     ) {
         (self.configuration, self.player, self.logger) = (configuration, player, logger)
         self.source = source ?? PlayedPlatform(player: player)
-        state = Mutex(State(release: TimelineRelease(spoiler: configuration.spoiler)))
+        state = Mutex(State(release: TimelineCursor(spoiler: configuration.spoiler)))
     }
 
     deinit {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension PlaybackSession {
     /// When the picture at a position was made; nil where nothing tells.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A cue point that is there from now on.
 struct ReleasedCuePoint: Sendable {

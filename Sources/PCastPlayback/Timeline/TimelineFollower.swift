@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Tells a timeline where its player is: by each picture that was shown, in their order.
 final class TimelineFollower: PlayerEventListener {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 public import PCastOverlay
 import PCastTimeline
 import Synchronization

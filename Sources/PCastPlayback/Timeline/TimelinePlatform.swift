@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 public import PCastTimeline
 import PCastWeb
 import Synchronization

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The bit rate at which packets arrive, according to the peer's feedback.
 ///

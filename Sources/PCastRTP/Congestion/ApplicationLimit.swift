@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Whether the application sends less than it may, so that the arriving bit rate is no measure of the path.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Groups packets that were sent together, and measures the send and arrival intervals between groups.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The estimated state of the path to a peer. Bit rates include IP and UDP headers.
 public struct BandwidthEstimate: Hashable, Sendable {

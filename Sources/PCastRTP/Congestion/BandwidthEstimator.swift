@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The sender-side bandwidth estimation of a path, after Google Congestion Control as in libwebrtc
 /// (draft-ietf-rmcat-gcc-02; Carlucci et al., 2017).
@@ -31,7 +31,7 @@ public struct BandwidthEstimator: Sendable {
     /// The queuing delay above which the path is congested.
     private static let congestedQueue = TimeSpan.milliseconds(80)
 
-    // The next properties are accessed for each packet; see `bringNear`.
+    // The next properties are accessed for each packet; see `prefetch`.
 
     private let reportsArrivals: Bool
     private let canProbe: Bool
@@ -56,7 +56,7 @@ public struct BandwidthEstimator: Sendable {
     private var rate: RateController
     private var loss = LossControl()
     private var queue = QueueDelay()
-    private var foreign = ForeignQueue()
+    private var foreign = CrossTrafficDetector()
     private var measurement = ProbeMeasurement()
     /// The limit that the peer requested (REMB); nil for none.
     private var receiverLimit: Bitrate?
@@ -168,7 +168,7 @@ public struct BandwidthEstimator: Sendable {
 
     /// Calls a function with the memory that recording a packet accesses, for prefetching.
     @inline(__always)
-    public mutating func bringNear(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+    public mutating func prefetch(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         Self.span(&target, &probes, bring)
     }
 
@@ -496,7 +496,7 @@ public struct BandwidthEstimator: Sendable {
         acknowledged = AcknowledgedBitrate()
         loss = LossControl()
         queue = QueueDelay()
-        foreign = ForeignQueue()
+        foreign = CrossTrafficDetector()
         probes = ProbeController()
         measurement = ProbeMeasurement()
         measuredRoundTrip = nil

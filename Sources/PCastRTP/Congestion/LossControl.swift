@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The limit of the bit rate by loss.
 ///

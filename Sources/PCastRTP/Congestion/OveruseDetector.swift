@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Detects overuse of a path from the trend of its delay.
 ///
@@ -28,7 +28,7 @@ struct OveruseDetector: Sendable {
     /// The maximum number of groups in the comparison.
     private static let maximumCount = 60
     /// The minimum duration of overuse.
-    private static let patience = TimeSpan.milliseconds(10)
+    private static let timeout = TimeSpan.milliseconds(10)
     /// The maximum interval by which the threshold is updated.
     private static let maximumInterval = TimeSpan.milliseconds(100)
 
@@ -55,7 +55,7 @@ struct OveruseDetector: Sendable {
         if amplified > threshold {
             overusingFor = (overusingFor ?? TimeSpan.zero - sendDelta / 2) + sendDelta
             overusingCount += 1
-            if overusingFor! > Self.patience, overusingCount > 1, slope >= previousSlope {
+            if overusingFor! > Self.timeout, overusingCount > 1, slope >= previousSlope {
                 overusingFor = .zero
                 overusingCount = 0
                 usage = .overusing

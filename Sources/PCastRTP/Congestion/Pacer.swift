@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Paces the sending of packets at 2.5 times the target, in bursts of at most 5 ms.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A bandwidth probe: packets that are sent together at a rate above the present one, to measure whether the path
 /// carries it. As in libwebrtc it has at least five packets and lasts 15 ms.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Decides when to probe the path, and at which rate.
 ///
@@ -28,7 +28,7 @@ struct ProbeController: Sendable {
     /// The interval of probes on a fully used path, which grows after each probe that found nothing.
     static let usedIntervals = (shortest: TimeSpan.seconds(Int64(4)), longest: TimeSpan.seconds(Int64(8)))
     /// The time after which a probe has no result.
-    private static let patience = TimeSpan.seconds(Int64(1))
+    private static let timeout = TimeSpan.seconds(Int64(1))
 
     /// The factor of the wanted bit rate up to which the path is probed.
     static let headroom = 2.0
@@ -92,7 +92,7 @@ struct ProbeController: Sendable {
         let highest = max(lower, upper)
         state =
             highest >= ceiling
-            ? .idle : .measuring(threshold: threshold * highest, until: now + Self.patience)
+            ? .idle : .measuring(threshold: threshold * highest, until: now + Self.timeout)
     }
 
     /// Updates the state after a feedback message. Rates are in kilobits per second.
@@ -141,6 +141,6 @@ struct ProbeController: Sendable {
     func deadline(isLimited: Bool) -> Instant? {
         guard hasBegun, pending == nil, !isSatisfied, let probedAt else { return nil }
         let due = probedAt + (isLimited ? Self.limitedInterval : usedInterval)
-        return max(due, (updatedAt ?? due) + Self.patience)
+        return max(due, (updatedAt ?? due) + Self.timeout)
     }
 }

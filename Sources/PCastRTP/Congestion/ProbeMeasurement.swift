@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Measures the bit rate at which the packets of a probe arrive.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The queuing delay of packets on the path: their delay minus the minimum delay of the last minute.
 struct QueueDelay: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The bit rate that the delay of the path allows: it increases slowly without a queue, and decreases at once with one.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Extends the 24-bit reference times of transport-wide feedback, which wrap around after 12.4 days, to a continuous
 /// time of the receiver.

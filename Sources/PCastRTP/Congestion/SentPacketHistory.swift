@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The packets that were sent on a transport and may still be reported, by transport-wide sequence number, in bounded
 /// memory.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A transport-wide congestion control feedback message, which reports the arrival of packets
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1).

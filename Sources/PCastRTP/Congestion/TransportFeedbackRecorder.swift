@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Records the arrival of the packets of a transport, of all streams, and reports them to their sender
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The part of the pending packets that fits into one feedback message, and its size.
 struct TransportFeedbackReport: Sendable {

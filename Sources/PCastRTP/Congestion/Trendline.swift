@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The trend of a path's delay: the slope of a line through the smoothed delays of the last groups.
 ///

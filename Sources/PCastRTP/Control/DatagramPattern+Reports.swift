@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension DatagramPattern {
     /// The patterns of datagrams with regular reports: receiver reports (RFC 3550, section 6.4.2), transport-wide

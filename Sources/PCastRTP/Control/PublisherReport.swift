@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A publisher's report about itself, so that media which it withholds deliberately is not attributed to the network.
 /// It is an application-defined RTCP packet named `PCPR` (RFC 3550, section 6.7).

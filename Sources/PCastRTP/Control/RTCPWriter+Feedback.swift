@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension RTCPWriter {
     /// Writes a NACK for lost packets (RFC 4585, section 6.2.1).

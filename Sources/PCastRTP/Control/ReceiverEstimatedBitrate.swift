@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A receiver's limit for the sum of streams (REMB; draft-alvestrand-rmcat-remb-03, section 2.2).
 public struct ReceiverEstimatedBitrate: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Counts freezes of video as defined by W3C webrtc-stats (`freezeCount`): an interval of at least three times the
 /// mean, and at least 150 ms longer, where the mean is over the last 30 intervals.

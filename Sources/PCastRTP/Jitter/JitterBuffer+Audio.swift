@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension JitterBuffer {
     /// Returns the next packet or gap; nil if there is none yet.

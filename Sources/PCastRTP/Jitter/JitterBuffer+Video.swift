@@ -1,9 +1,9 @@
-import PCastMedia
+import PCastCore
 
 extension JitterBuffer {
     /// Returns the next frame; nil if there is none yet.
     mutating func pollVideo(at now: Instant) -> Frame? {
-        if let began = beganAt, now >= began + overtaking { beganAt = nil }
+        if let began = beganAt, now >= began + reorderWindow { beganAt = nil }
         while true {
             passPadding()
             if awaitsKeyFrame, let start = newestCompleteKeyFrame() {
@@ -21,7 +21,7 @@ extension JitterBuffer {
                 }
                 continue
             }
-            if isGivenUp(at: now) { despair() }
+            if isGivenUp(at: now) { abandonGap() }
             guard isAbandoned(at: now) || mayJump else { return nil }
             giveUpHole()
         }
@@ -75,10 +75,10 @@ extension JitterBuffer {
     }
 
     /// Requests a key frame because the timeout of a gap has expired, unless a key frame follows the gap.
-    private mutating func despair() {
+    private mutating func abandonGap() {
         guard hopelessSince != missingSince else { return }
         hopelessSince = missingSince
-        isHopeless = !hasKeyFrameBehindHole
+        isUnrecoverable = !hasKeyFrameBehindHole
     }
 
     /// Whether a key frame follows the gap.

@@ -1,9 +1,9 @@
-public import PCastMedia
+public import PCastCore
 
 /// Assembles the packets of a track, in their order of arrival, into complete frames in decoding order.
 ///
 /// A frame is delivered as soon as it is complete and follows the last one without a gap. The time to show it is
-/// decided elsewhere. A missing packet is awaited for `patience`. Audio then reports a gap and continues. Video needs a
+/// decided elsewhere. A missing packet is awaited for `timeout`. Audio then reports a gap and continues. Video needs a
 /// key frame and resumes with it or with the missing packet, whichever arrives first. It never delivers a frame that
 /// refers to lost ones.
 ///
@@ -22,16 +22,16 @@ public struct JitterBuffer: ~Copyable {
     static let maximumSpan = TimeSpan.milliseconds(500)
 
     /// The maximum reordering delay of the first packet.
-    private static let longestOvertaking = TimeSpan.milliseconds(100)
+    private static let maximumReorderWindow = TimeSpan.milliseconds(100)
 
     /// The time in which an earlier packet may turn out to begin the stream.
-    var overtaking: TimeSpan { min(patience, Self.longestOvertaking) }
+    var reorderWindow: TimeSpan { min(timeout, Self.maximumReorderWindow) }
 
     /// The codec of the track.
     public let codec: Codec
 
     /// The time for which a missing packet is awaited.
-    public var patience: TimeSpan
+    public var timeout: TimeSpan
 
     /// The statistics since the beginning.
     public internal(set) var statistics = JitterBufferStatistics()
@@ -60,10 +60,10 @@ public struct JitterBuffer: ~Copyable {
     /// The value of `missingSince` of the video gap whose timeout has expired; nil if there is none.
     var hopelessSince: Instant?
     /// Whether that gap needs a key frame that has not arrived.
-    var isHopeless = false
+    var isUnrecoverable = false
 
     /// The timeout of a video gap after which packets are not awaited any more, even if they were requested ten times.
-    var lastPatience: TimeSpan { max(patience * 3, .seconds(1 as Int64)) }
+    var lastPatience: TimeSpan { max(timeout * 3, .seconds(1 as Int64)) }
 
     /// The arrival time of the first packet, until a packet is delivered or given up. An earlier packet may turn out to
     /// begin the stream until then.
@@ -85,15 +85,15 @@ public struct JitterBuffer: ~Copyable {
     ///
     /// - Parameters:
     ///   - codec: The codec of the track.
-    ///   - patience: The time for which a missing packet is awaited; nil for that of `RetransmissionPatience` with a
+    ///   - patience: The time for which a missing packet is awaited; nil for that of `RetransmissionTimeout` with a
     ///     short round-trip time.
     ///   - capacity: The number of packets, a power of two; nil for 1024 of video or 256 of audio.
     ///   - maximumPayloadSize: The maximum size of a payload in bytes; larger ones are rejected.
-    public init(codec: Codec, patience: TimeSpan? = nil, capacity: Int? = nil, maximumPayloadSize: Int = 1472) {
+    public init(codec: Codec, timeout: TimeSpan? = nil, capacity: Int? = nil, maximumPayloadSize: Int = 1472) {
         self.codec = codec
         let isVideo = codec.mediaType == .video
-        self.patience =
-            patience ?? (isVideo ? RetransmissionPatience.video(roundTripTime: .zero) : RetransmissionPatience.audio)
+        self.timeout =
+            timeout ?? (isVideo ? RetransmissionTimeout.video(roundTripTime: .zero) : RetransmissionTimeout.audio)
         slots = PacketSlots(capacity: capacity ?? (isVideo ? 1024 : 256), slotSize: maximumPayloadSize)
         depacketizer = PayloadDepacketizer(codec: codec)
         awaitsKeyFrame = isVideo
@@ -104,13 +104,13 @@ public struct JitterBuffer: ~Copyable {
         // A packet of parameter sets is usually followed by the key frame that they belong to. The next packet shows
         // whether it is.
         guard let newest, slots[newest]?.start != .parameterSets else { return false }
-        return awaitsKeyFrame ? slots.keyFrameStartCount == 0 : isHopeless
+        return awaitsKeyFrame ? slots.keyFrameStartCount == 0 : isUnrecoverable
     }
 
     /// The time at which ``poll(at:)`` must be called if no packet arrives; nil if nothing is scheduled.
     public var deadline: Instant? {
-        if let missingSince { return missingSince + (hopelessSince == missingSince ? lastPatience : patience) }
-        return holdsUnsettledFrame ? beganAt.map { $0 + overtaking } : nil
+        if let missingSince { return missingSince + (hopelessSince == missingSince ? lastPatience : timeout) }
+        return holdsUnsettledFrame ? beganAt.map { $0 + reorderWindow } : nil
     }
 
     /// Inserts a copy of a packet's payload. An empty one is padding.
@@ -227,7 +227,7 @@ public struct JitterBuffer: ~Copyable {
             _ = timestamps.unwrap(UInt32(truncatingIfNeeded: time))
         }
         if sequence == firstMissing || missingSince == nil { findMissing() }
-        if start.isKeyFrame, sequence > firstMissing { isHopeless = false }
+        if start.isKeyFrame, sequence > firstMissing { isUnrecoverable = false }
     }
 
     /// Finds the first missing number, and since when it is missing.
@@ -238,7 +238,7 @@ public struct JitterBuffer: ~Copyable {
         if let present = firstPresent(from: firstMissing) { missingSince = slots[present]?.arrival }
         if hopelessSince != missingSince {
             hopelessSince = nil
-            isHopeless = false
+            isUnrecoverable = false
         }
     }
 
@@ -292,6 +292,6 @@ public struct JitterBuffer: ~Copyable {
     /// Returns whether the timeout of the gap has expired.
     func isGivenUp(at now: Instant) -> Bool {
         guard let missingSince else { return false }
-        return now >= missingSince + patience
+        return now >= missingSince + timeout
     }
 }

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension JitterBuffer {
     /// The result of inserting a packet.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The packets in a jitter buffer: a ring of slots of one size, which are allocated at the beginning.
 ///

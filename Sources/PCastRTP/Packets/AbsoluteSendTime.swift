@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
 public struct AbsoluteSendTime: Hashable, Sendable {

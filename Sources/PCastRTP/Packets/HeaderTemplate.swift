@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The header of a stream's packets as it was written last. Only the fields that differ between packets are written for
 /// each packet, instead of all extensions.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A sender's limits for the playout delay of receivers (WebRTC's playout-delay header extension).
 public struct PlayoutDelay: Hashable, Sendable {

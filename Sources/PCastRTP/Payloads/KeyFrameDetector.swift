@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Finds key frames in single RTP payloads; ``KeyFrameFinder`` combines several payloads.
 public enum KeyFrameDetector {

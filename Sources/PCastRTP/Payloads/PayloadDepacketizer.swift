@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Assembles frames from RTP payloads: append each payload of a frame in the order of the sequence numbers, then finish
 /// it.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Divides an encoded frame into RTP payloads.
 ///

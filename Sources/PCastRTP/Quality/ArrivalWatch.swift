@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Determines whether something that is expected regularly still arrives.
 ///
@@ -16,7 +16,7 @@ struct ArrivalWatch: Sendable {
     }
 
     /// The time without arrivals after which there is silence.
-    let patience: Patience
+    let timeout: Patience
     private var lastCount = 0
     /// The time of the last arrival; nil before the first.
     private var newest: Instant?
@@ -24,7 +24,7 @@ struct ArrivalWatch: Sendable {
     private var rate: Double?
 
     /// Creates a watch without arrivals.
-    init(_ patience: Patience) { self.patience = patience }
+    init(_ timeout: Patience) { self.timeout = timeout }
 
     /// Whether anything has arrived.
     var hasBegun: Bool { newest != nil }
@@ -53,7 +53,7 @@ struct ArrivalWatch: Sendable {
     /// Returns whether arrivals have begun and stopped.
     func isSilent(at now: Instant) -> Bool {
         guard let newest else { return false }
-        let isSeldom = rate.map { $0 < patience.seldomRate } ?? true
-        return now - newest >= (isSeldom ? patience.seldom : patience.usual)
+        let isSeldom = rate.map { $0 < timeout.seldomRate } ?? true
+        return now - newest >= (isSeldom ? timeout.seldom : timeout.usual)
     }
 }

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The data quality that a client reports: what the platform reports about the client's end, and what the client itself
 /// knows, such as that nothing arrives from the platform.
@@ -32,7 +32,7 @@ public struct ConnectionQuality: Sendable {
     }
 
     /// The time without datagrams after which there is silence.
-    private static let patience = TimeSpan.milliseconds(1_500)
+    private static let timeout = TimeSpan.milliseconds(1_500)
     /// The time for which packets must be sent to conclude that some should arrive.
     private static let sendingSpan = TimeSpan.seconds(1 as Int64)
 
@@ -71,7 +71,7 @@ public struct ConnectionQuality: Sendable {
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         let isHeldUp = lastLook.map { now - $0 > Self.longestLook } ?? false
         lastLook = now
-        let isLongAgo = observation.lastHeard.map { now - $0 >= Self.patience } ?? false
+        let isLongAgo = observation.lastHeard.map { now - $0 >= Self.timeout } ?? false
         isSilent = observation.isAway || isLongAgo && (isSilent || !isHeldUp)
         if observation.packetsSent != lastCount {
             lastCount = observation.packetsSent

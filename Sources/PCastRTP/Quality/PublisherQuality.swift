@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The data quality of a publisher as the platform sees it: a row of Phenix's table "Data Quality Status For
 /// Publishers" (see `docs/DATA-QUALITY.md`).
@@ -18,7 +18,7 @@ public import PCastMedia
 /// first media arrives.
 ///
 /// Media is silent if none arrives for a second, or for four seconds if fewer than five packets per second arrive. If
-/// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame. ``HopLimit``
+/// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame. ``LinkLimitation``
 /// contains the thresholds of the limits, and ``SettledQuality`` the time before an improvement is reported.
 public struct PublisherQuality: Sendable {
     /// A track from the publisher.
@@ -48,7 +48,7 @@ public struct PublisherQuality: Sendable {
         /// The audio track; nil if the stream has none.
         public var audio: Track?
         /// What is known about the uplink.
-        public var uplink: HopLimit.Evidence
+        public var uplink: LinkLimitation.Evidence
         /// Whether the publisher reports that its available bandwidth is too small for video.
         public var isVideoCut: Bool
         /// Whether nothing was received from the publisher for several seconds.
@@ -60,7 +60,8 @@ public struct PublisherQuality: Sendable {
 
         /// Creates an observation.
         public init(
-            video: Track?, audio: Track?, uplink: HopLimit.Evidence = HopLimit.Evidence(), isVideoCut: Bool = false,
+            video: Track?, audio: Track?, uplink: LinkLimitation.Evidence = LinkLimitation.Evidence(),
+            isVideoCut: Bool = false,
             isAway: Bool = false, isLowered: Bool = false, isPictureLeftOut: Bool = false
         ) {
             self.video = video
@@ -74,7 +75,7 @@ public struct PublisherQuality: Sendable {
     }
 
     /// The time after which a track is silent.
-    private static let patience = ArrivalWatch.Patience(
+    private static let timeout = ArrivalWatch.Patience(
         usual: .seconds(1 as Int64), seldom: .seconds(4 as Int64), seldomRate: 5)
     /// The time after which video beside audio is silent if nothing shows a limit.
     private static let patienceWithPicture = ArrivalWatch.Patience(
@@ -84,15 +85,15 @@ public struct PublisherQuality: Sendable {
     private static let patienceForFirstPicture = TimeSpan.seconds(3 as Int64)
 
     /// The watch of the video.
-    private var video = ArrivalWatch(patience)
+    private var video = ArrivalWatch(timeout)
     /// The watch of the video with more patience.
     private var picture = ArrivalWatch(patienceWithPicture)
     /// The watch of the audio.
-    private var audio = ArrivalWatch(patience)
+    private var audio = ArrivalWatch(timeout)
     /// The time at which video is no longer expected to begin; nil before the first audio.
     private var firstPictureDue: Instant?
     /// Whether the uplink is limited.
-    private var uplink = HopLimit()
+    private var uplink = LinkLimitation()
     /// The data quality that is reported.
     private var settled = SettledQuality()
     /// The reason for the present NoData, as it was at its beginning; nil if there is data.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Compares the number of packets that a stream's sender reports with the number that arrived.
 public struct SenderCount: Sendable {

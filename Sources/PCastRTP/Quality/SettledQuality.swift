@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The data quality as it is reported: a deterioration at once, because its cause was observed for long enough; any
 /// other change after it has lasted for some time, which becomes longer with each relapse.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Determines how much the bit rate of a stream with a single layer must be lowered for its viewers.
 ///

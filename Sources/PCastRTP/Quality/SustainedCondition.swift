@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A condition with hysteresis: it becomes true after it was observed without interruption for some time, and false
 /// after it was not observed for some time.

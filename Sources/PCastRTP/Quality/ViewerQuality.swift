@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The data quality of a viewer as the platform sees it: a row of Phenix's table "Data Quality Status For Viewers" (see
 /// `docs/DATA-QUALITY.md`).
@@ -48,7 +48,7 @@ public struct ViewerQuality: Sendable {
         /// What is sent according to the downlink.
         public var selection: Selection
         /// What is known about the downlink.
-        public var downlink: HopLimit.Evidence
+        public var downlink: LinkLimitation.Evidence
         /// The number of reports and other messages from the viewer since the beginning.
         public var reports: Int
         /// Whether nothing was received from the viewer for several seconds.
@@ -57,7 +57,7 @@ public struct ViewerQuality: Sendable {
         /// Creates an observation.
         public init(
             publisher: DataQuality, hasVideo: Bool, hasAudio: Bool, takesVideo: Bool = true, takesAudio: Bool = true,
-            selection: Selection = .full, downlink: HopLimit.Evidence = HopLimit.Evidence(), reports: Int,
+            selection: Selection = .full, downlink: LinkLimitation.Evidence = LinkLimitation.Evidence(), reports: Int,
             isAway: Bool = false
         ) {
             self.publisher = publisher
@@ -74,15 +74,15 @@ public struct ViewerQuality: Sendable {
 
     /// The time after which a viewer is silent: two seconds if it reports about every second; otherwise
     /// ``Observation/isAway`` is usually set before.
-    private static let patience = ArrivalWatch.Patience(
+    private static let timeout = ArrivalWatch.Patience(
         usual: .seconds(2 as Int64), seldom: .seconds(20 as Int64), seldomRate: 0.8)
     /// The loss from which on nothing arrives.
     private static let everything = 0.95
 
     /// The watch of the viewer's reports.
-    private var reports = ArrivalWatch(patience)
+    private var reports = ArrivalWatch(timeout)
     /// Whether the downlink is limited.
-    private var downlink = HopLimit()
+    private var downlink = LinkLimitation()
     /// Whether the downlink loses everything.
     private var losesEverything = SustainedCondition(onset: .seconds(1 as Int64), release: .milliseconds(500))
     /// The data quality that is reported.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A time or delay in units of 1/65536 s: the middle 32 bits of an NTP timestamp (RFC 3550, section 4).
 public struct CompactTime: Hashable, Sendable {

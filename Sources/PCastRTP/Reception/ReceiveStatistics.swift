@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The reception statistics of a stream, from which its receiver creates report blocks (RFC 3550, appendices A.1, A.3
 /// and A.8).

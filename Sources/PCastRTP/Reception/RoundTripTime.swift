@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The round-trip time to a peer according to its reports (RFC 3550, section 6.4.1; RFC 3611, section 4.5).
 public struct RoundTripTime: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The difference between our monotonic clock and the wall clock of a sender, according to its sender reports.
 ///

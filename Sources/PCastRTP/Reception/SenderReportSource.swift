@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Creates the sender reports of a stream, and determines when to send them.
 ///
@@ -21,7 +21,7 @@ public struct SenderReportSource: Sendable {
     public private(set) var due: Instant?
 
     /// The time at which the report is sent without media packets; nil before the first packet.
-    public var deadline: Instant? { due.map { $0 + Self.patience } }
+    public var deadline: Instant? { due.map { $0 + Self.timeout } }
 
     /// The newest packet, from which reports extrapolate the timestamp.
     private var newest: (sequence: Int64, timestamp: UInt32, time: WallTime)?
@@ -35,7 +35,7 @@ public struct SenderReportSource: Sendable {
     /// The interval of reports.
     private static let interval = TimeSpan.milliseconds(1000)
     /// The time for which a report waits for media packets: more than the interval of two frames.
-    static let patience = TimeSpan.milliseconds(50)
+    static let timeout = TimeSpan.milliseconds(50)
 
     /// Creates a source without packets.
     public init(ssrc: UInt32, clockRate: ClockRate) {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Determines how many previous packets an audio packet repeats (RFC 2198), according to the loss that the receiver
 /// reports.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Determines which packets of a stream to request again, and when (RFC 4585).
 ///
@@ -50,9 +50,9 @@ public struct NACKRequester: Sendable {
     /// The newest sequence number; nil before the first packet.
     private var newest: Int64?
     /// The time by which packets have recently been late because of reordering.
-    public private(set) var overtaking = TimeSpan.zero
+    public private(set) var reorderWindow = TimeSpan.zero
     /// The maximum of that time.
-    private static let longestOvertaking = TimeSpan.milliseconds(30)
+    private static let maximumReorderWindow = TimeSpan.milliseconds(30)
     /// The sequence number of the last key frame; nil before the first.
     private var lastKeyFrame: Int64?
 
@@ -88,7 +88,7 @@ public struct NACKRequester: Sendable {
 
     /// Records a packet after a gap that is too long to be repaired: nothing before it is requested, but a key frame is
     /// needed.
-    public mutating func leaped(to sequence: Int64) {
+    public mutating func skip(to sequence: Int64) {
         guard let newest, sequence > newest else { return }
         abandon(before: sequence)
         abandoned += sequence - newest - 1
@@ -181,7 +181,7 @@ public struct NACKRequester: Sendable {
     }
 
     private mutating func append(_ sequence: Int64, at now: Instant) {
-        let first = now + overtaking
+        let first = now + reorderWindow
         missing.append(Missing(sequence: sequence, noticed: now, nextRequest: first))
         deadline = Instant.earlier(deadline, first)
     }
@@ -209,9 +209,9 @@ public struct NACKRequester: Sendable {
     private mutating func learn(from entry: Missing, isRetransmission: Bool, at now: Instant) {
         let lateness = now - entry.noticed
         if !isRetransmission, entry.rounds == 0 || lateness < roundTrip / 2 {
-            overtaking = min(max(lateness, overtaking - overtaking / 64), Self.longestOvertaking)
+            reorderWindow = min(max(lateness, reorderWindow - reorderWindow / 64), Self.maximumReorderWindow)
         } else {
-            overtaking -= overtaking / 16
+            reorderWindow -= reorderWindow / 16
         }
     }
 

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Limits the retransmissions to a viewer: no packet is sent twice within a round-trip time. A packet that is requested
 /// again after a round-trip time, because its retransmission was lost too, may be sent twice at a distance of a quarter

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Finds the key frames in the packet log of a track, and keeps the parameter sets that they need.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The beginning of a stream at a position of a log, and the mapping of its sequence numbers and timestamps from there
 /// on.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The headers of packets that are sent for the first time, and the equalization of packet sizes.
 extension OutboundStream {

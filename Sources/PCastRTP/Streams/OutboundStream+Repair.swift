@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Retransmissions, redundant audio and bandwidth probes.
 extension OutboundStream {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A track that is sent to a peer: its position in the ``PacketLog`` of the track, and the mapping to the sequence
 /// numbers of the peer.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The packets of a track in the order of their arrival in a fixed amount of memory. They are forwarded, retransmitted,
 /// and sent to new viewers from here.

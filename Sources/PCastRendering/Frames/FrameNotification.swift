@@ -1,14 +1,14 @@
 public import PCastCodecs
-public import PCastMedia
+public import PCastCore
 
 /// A decoded frame before it is presented (Phenix: `PhenixFrameNotification`). An application can read, replace or drop
 /// it. It is valid only until the callback returns.
 public final class FrameNotification {
     private let original: VideoFrame
-    private let converter: RawPictureConverter
+    private let converter: RawFrameConverter
     private(set) var outcome: VideoFrame?
 
-    init(_ frame: VideoFrame, converter: RawPictureConverter) {
+    init(_ frame: VideoFrame, converter: RawFrameConverter) {
         original = frame
         self.converter = converter
         outcome = frame

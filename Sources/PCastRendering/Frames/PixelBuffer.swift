@@ -1,10 +1,10 @@
 public import PCastCodecs
-public import PCastMedia
+public import PCastCore
 
 /// The pixels of a frame in memory that an application owns.
 public struct PixelBuffer: Sendable, Equatable {
     /// A pixel format.
-    public typealias Format = PictureExport.Format
+    public typealias Format = FrameExport.Format
 
     /// The pixel format.
     public var format: Format
@@ -22,17 +22,17 @@ public struct PixelBuffer: Sendable, Equatable {
     public init(format: Format, dimensions: Dimensions, stride: Int = 0, bytes: [UInt8]) {
         self.format = format
         self.dimensions = dimensions
-        self.stride = stride == 0 ? PictureExport.minimumStride(format, width: dimensions.width) : stride
+        self.stride = stride == 0 ? FrameExport.minimumStride(format, width: dimensions.width) : stride
         self.bytes = bytes
     }
 
     /// Copies a frame's pixels. Throws `CodecError` if they cannot be converted.
     public init(_ frame: VideoFrame, format: Format) throws(CodecError) {
-        let count = PictureExport.byteCount(format, dimensions: frame.dimensions)
+        let count = FrameExport.byteCount(format, dimensions: frame.dimensions)
         var bytes = [UInt8](repeating: 0, count: count)
         let written: Result<Void, CodecError> = bytes.withUnsafeMutableBytes { memory in
             do throws(CodecError) {
-                return .success(try PictureExport.write(frame, as: format, into: memory))
+                return .success(try FrameExport.write(frame, as: format, into: memory))
             } catch {
                 return .failure(error)
             }
@@ -43,7 +43,7 @@ public struct PixelBuffer: Sendable, Equatable {
 
     /// Returns the pixels as a frame with the timestamps of `frame`. I420 and NV12 also get its matrix. An odd last
     /// column or row is cropped. Throws `CodecError.damaged` if the bytes are too few.
-    public func frame(like frame: VideoFrame, by converter: RawPictureConverter) throws(CodecError) -> VideoFrame {
+    public func frame(like frame: VideoFrame, by converter: RawFrameConverter) throws(CodecError) -> VideoFrame {
         let raw: RawPixelFormat =
             switch format {
             case .i420: .i420

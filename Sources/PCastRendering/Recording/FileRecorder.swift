@@ -1,6 +1,6 @@
 import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Records a stream without re-encoding to an MP4, Matroska or WebM file. The file extension selects the format.

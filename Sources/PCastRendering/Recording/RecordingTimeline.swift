@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Computes the position of each frame in a recording. It reads no clock; the caller passes the time.
 ///

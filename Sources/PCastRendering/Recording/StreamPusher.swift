@@ -1,6 +1,6 @@
 import PCastCodecs
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Sends a stream to an address in real time: video without re-encoding, audio as AAC.
@@ -46,7 +46,7 @@ public final class StreamPusher: Sendable {
                 "pictures are sent on as H.264, and the stream's are \(other.rawValue): publish it with prefer-h264")
         }
         let hasVideo = tracks.contains(.h264)
-        let sound = tracks.contains(.opus) ? try SoundTranscoder() : nil
+        let sound = tracks.contains(.opus) ? try AudioTranscoder() : nil
         push = try MediaPush(
             uri: uri, name: name, format: format, hasPictures: hasVideo, sound: sound?.configuration)
         self.changed = changed
@@ -65,7 +65,7 @@ public final class StreamPusher: Sendable {
         worker.withLock { $0 }?.join()
     }
 
-    private func send(_ sound: SoundTranscoder?, hasVideo: Bool) {
+    private func send(_ sound: AudioTranscoder?, hasVideo: Bool) {
         var timeline = RecordingTimeline(hasVideo: hasVideo)
         var isRunning = false
         changed(.connecting)

@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The audio part of a renderer: a queue of packets, a decoding thread, and the presentation times.
@@ -24,7 +24,7 @@ final class AudioPipeline: Sendable {
     private let shared: SharedRendererState
     private let onSound: (@Sendable (AudioFrame, Instant) -> Void)?
     private let measuresTestSignal: Bool
-    private let presenter: SoundPresenter?
+    private let presenter: AudioPresenter?
     private let thread = Mutex<WorkerThread?>(nil)
 
     init(
@@ -33,7 +33,7 @@ final class AudioPipeline: Sendable {
         self.shared = shared
         onSound = callbacks.onSound
         measuresTestSignal = options.measuresTestSignal
-        presenter = try options.loudspeaker.map { name throws(IOError) in try SoundPresenter(name: name) }
+        presenter = try options.loudspeaker.map { name throws(IOError) in try AudioPresenter(name: name) }
         do throws(IOError) {
             let worker = try WorkerThread(name: "decode-audio", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
@@ -69,7 +69,7 @@ final class AudioPipeline: Sendable {
     private func run() {
         guard let decoder = try? OpusDecoder(channels: 2) else { return }
         var missing = TimeSpan.zero
-        var line = SoundLine()
+        var line = AudioLine()
         while let entry = queue.pop() {
             switch entry {
             case .missing(let span): missing = min(missing + span, Self.longestConcealment)
@@ -85,7 +85,7 @@ final class AudioPipeline: Sendable {
     }
 
     private func conceal(
-        _ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder, on line: inout SoundLine
+        _ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder, on line: inout AudioLine
     ) {
         guard let sounds = try? decoder.conceal(span, before: packet) else { return }
         let isCorrected = OpusCorrection.isCarried(by: packet.bytes)
@@ -97,7 +97,7 @@ final class AudioPipeline: Sendable {
         }
     }
 
-    private func play(_ sound: AudioFrame, on line: inout SoundLine) {
+    private func play(_ sound: AudioFrame, on line: inout AudioLine) {
         let now = MonotonicClock.reference()
         // The time through the device counts as delay, so that video waits for it like for any other delay.
         let ready = now.instant + (presenter?.lead ?? .zero)

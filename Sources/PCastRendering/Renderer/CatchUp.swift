@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Decides which frames of a replay are presented.
 ///

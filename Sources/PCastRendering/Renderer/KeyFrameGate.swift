@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Withholds frames that cannot be decoded: after a lost frame, everything up to the next key frame. Decoding them
 /// would show damaged images. It reads no clock; the caller passes the time.

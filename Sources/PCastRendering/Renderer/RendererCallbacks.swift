@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The callbacks of a renderer. They run on the renderer's threads and must return quickly.
 public struct RendererCallbacks: Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The options of a renderer.
 public struct RendererOptions: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Synchronization
 
 /// The state that the renderer's threads share.

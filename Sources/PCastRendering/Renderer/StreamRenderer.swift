@@ -1,6 +1,6 @@
 import PCastCodecs
+public import PCastCore
 public import PCastIO
-public import PCastMedia
 
 /// Decodes a stream and presents it: frames at their presentation time, audio in sync with them. Without a surface or
 /// an audio output, everything is still decoded, timed and measured, and the last frame is available.

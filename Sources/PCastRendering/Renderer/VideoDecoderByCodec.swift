@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// A video decoder for the codec of the stream.
 struct VideoDecoderByCodec {

@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// The video part of a renderer: a queue of encoded or raw frames, a decoding thread, and the presentation.
@@ -21,8 +21,8 @@ final class VideoPipeline: Sendable {
     private let gate = Mutex(KeyFrameGate())
     private let catchUp = Mutex(CatchUp())
     private let shared: SharedRendererState
-    private let screen: PictureScreen
-    private let presenter: PicturePresenter?
+    private let screen: VideoScreen
+    private let presenter: FramePresenter?
     private let onKeyFrameNeeded: (@Sendable () -> Void)?
     private let thread = Mutex<WorkerThread?>(nil)
 
@@ -31,12 +31,12 @@ final class VideoPipeline: Sendable {
     ) throws(IOError) {
         self.shared = shared
         onKeyFrameNeeded = callbacks.onKeyFrameNeeded
-        let screen = PictureScreen(shared: shared, callbacks: callbacks, options: options)
+        let screen = VideoScreen(shared: shared, callbacks: callbacks, options: options)
         self.screen = screen
         presenter =
             options.synchronization == .immediate
             ? nil
-            : try PicturePresenter(screen: screen) { shared.withLock { $0.meter.counts.framesDropped += 1 } }
+            : try FramePresenter(screen: screen) { shared.withLock { $0.meter.counts.framesDropped += 1 } }
         let worker = try WorkerThread(name: "decode-video", precedence: .media) { [self] in run() }
         thread.withLock { $0 = worker }
     }
@@ -76,7 +76,7 @@ final class VideoPipeline: Sendable {
 
     private func run() {
         var decoder: VideoDecoderByCodec?
-        let converter = RawPictureConverter()
+        let converter = RawFrameConverter()
         var isBroken = false
         while let entry = queue.pop() {
             guard case .frame(let frame) = entry else {
@@ -101,7 +101,7 @@ final class VideoPipeline: Sendable {
 
     /// Offers a decoded frame to the application, then presents, skips or drops it. `isCoded` tells whether it was
     /// received encoded.
-    private func take(_ decoded: VideoFrame, isCoded: Bool, by converter: RawPictureConverter) {
+    private func take(_ decoded: VideoFrame, isCoded: Bool, by converter: RawFrameConverter) {
         let onFrameReady = shared.withLock { state in
             state.meter.counts.framesDecoded += 1
             return state.onFrameReady
@@ -129,7 +129,7 @@ final class VideoPipeline: Sendable {
 
     /// Calls the application's callback. Returns the frame to present; nil if it is dropped.
     private func offered(
-        _ picture: VideoFrame, to callback: FrameReadyCallback?, by converter: RawPictureConverter
+        _ picture: VideoFrame, to callback: FrameReadyCallback?, by converter: RawFrameConverter
     ) -> VideoFrame? {
         guard let callback else { return picture }
         let notification = FrameNotification(picture, converter: converter)

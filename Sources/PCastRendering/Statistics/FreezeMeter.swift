@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Counts freezes as defined in W3C webrtc-stats (`freezeCount`): an interval between frames of at least three times
 /// the mean, and at least 150 ms above it. The mean covers the last 30 intervals.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A histogram of latencies in steps of 0.1 ms, of constant size. Latencies above two seconds count as two seconds.
 public struct LatencyHistogram: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A bounded history of durations with their times. The oldest is replaced.
 struct RecentSpans {

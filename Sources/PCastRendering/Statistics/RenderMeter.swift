@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Measures the presentation: counters, freezes, and latency and skew from the test pattern. It reads no clock; the
 /// caller passes the time.
@@ -25,7 +25,7 @@ struct RenderMeter {
 
     /// Records that a frame was presented. Its timestamp is nil if it belongs to no track. The stamp is nil if it has
     /// no test pattern.
-    mutating func shown(timestamp: MediaTime? = nil, stamp: TestPictureStamp?, at now: Instant, wallTime: WallTime) {
+    mutating func shown(timestamp: MediaTime? = nil, stamp: TestPatternStamp?, at now: Instant, wallTime: WallTime) {
         counts.framesRendered += 1
         freezes.shown(at: now)
         let latency = stamp.map { wallTime - $0.captureTime(near: wallTime) }.flatMap {
@@ -57,7 +57,7 @@ struct RenderMeter {
     }
 
     /// Records the placement of audio.
-    mutating func laid(_ placed: SoundLine.Placed) {
+    mutating func laid(_ placed: AudioLine.Placed) {
         counts.soundDuration += placed.sound.length + placed.gap
         counts.soundConcealedDuration += placed.gap
     }

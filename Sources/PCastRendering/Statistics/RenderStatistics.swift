@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The statistics of a renderer since its start, with the names of a viewer's `stats`.
 public struct RenderStatistics: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Measures how long a viewer takes from its first frame to the live edge.
 ///

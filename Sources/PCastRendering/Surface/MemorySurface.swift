@@ -1,5 +1,5 @@
 import PCastCodecs
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// A render surface in memory, for a process without a display: it keeps the newest frame, and paints it into pixels when it is
@@ -8,7 +8,7 @@ import Synchronization
 /// It is ready from the beginning and is never lost.
 public final class MemorySurface: RenderSurface {
     private struct State {
-        var arrangement: PictureArrangement
+        var arrangement: FrameArrangement
         var dimensions: Dimensions
         var frame: VideoFrame?
         var statistics = SurfaceStatistics()
@@ -22,7 +22,7 @@ public final class MemorySurface: RenderSurface {
     private let state: Mutex<State>
 
     /// - Parameter dimensions: The size in pixels, at least 1 by 1; nil for the size of the frames as displayed.
-    public init(dimensions: Dimensions? = nil, arrangement: PictureArrangement = PictureArrangement()) {
+    public init(dimensions: Dimensions? = nil, arrangement: FrameArrangement = FrameArrangement()) {
         hasFixedDimensions = dimensions != nil
         let size = dimensions.map { Dimensions(width: max($0.width, 1), height: max($0.height, 1)) }
         let initial = size ?? Self.provisional
@@ -42,7 +42,7 @@ public final class MemorySurface: RenderSurface {
         surfaceEvents.tell(.resized(dimensions))
     }
 
-    public var arrangement: PictureArrangement {
+    public var arrangement: FrameArrangement {
         get { state.withLock { $0.arrangement } }
         set {
             let dimensions = state.withLock { state in
@@ -76,7 +76,7 @@ public final class MemorySurface: RenderSurface {
         let stride = pixels.stride
         pixels.bytes.withUnsafeMutableBufferPointer { bytes in
             guard let canvas = bytes.baseAddress else { return }
-            PicturePainter().paint(
+            FramePainter().paint(
                 frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
                 at: place.target, of: canvas, stride: stride)
         }

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A destination for frames: a window, a terminal, or an application's own surface.
 ///
@@ -9,7 +9,7 @@ public protocol RenderSurface: AnyObject, Sendable {
     func show(_ frame: VideoFrame)
 
     /// The arrangement of frames. A change applies to the current frame at once.
-    var arrangement: PictureArrangement { get set }
+    var arrangement: FrameArrangement { get set }
 
     /// The statistics of the surface.
     var statistics: SurfaceStatistics { get }

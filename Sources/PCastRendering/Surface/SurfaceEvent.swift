@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An event of a surface.
 public enum SurfaceEvent: Sendable, Equatable {

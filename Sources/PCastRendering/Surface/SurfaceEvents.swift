@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// Sends the events of a surface to any number of readers. A new reader receives `ready` first if the surface is ready.

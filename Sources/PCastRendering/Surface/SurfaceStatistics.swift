@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The statistics of a surface.
 public struct SurfaceStatistics: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The delays of a track's frames in the last ten seconds, with their minimum and quantiles.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Decides when each decoded frame is shown and each piece of audio is played. It reads no clock; the caller passes the
 /// time.

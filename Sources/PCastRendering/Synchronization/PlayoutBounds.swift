@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The bounds of the playout delay, beyond the minimum of path and decoder.
 public struct PlayoutBounds: Hashable, Sendable {

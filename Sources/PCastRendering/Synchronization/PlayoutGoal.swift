@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The delay from capture to presentation that a track approaches, and the rate of the change.
 struct PlayoutGoal {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The delays of one track: how long its frames take from capture until they are decoded, and how long they are held.
 ///
@@ -56,7 +56,7 @@ struct PlayoutTrack {
 
     private let nature: Nature
     private var window = DelayWindow()
-    private var stalls: StallMemory
+    private var stalls: StallHistory
     private var lateSince: Instant?
     private var firstInstant: Instant?
     private var lastInstant: Instant?
@@ -75,7 +75,7 @@ struct PlayoutTrack {
 
     init(_ nature: Nature) {
         self.nature = nature
-        stalls = StallMemory(longest: nature.longestStall)
+        stalls = StallHistory(longest: nature.longestStall)
     }
 
     /// The smallest recent delay: the minimum of path and decoder.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A viewer's membership in a group that presents the same frame at the same time: at a fixed delay after capture, by
 /// the clock of the relay. Every RTCP sender report carries that clock.
@@ -16,7 +16,7 @@ public struct SharedPlayout: Hashable, Sendable {
     }
 
     /// The time of being late after which the viewer leaves.
-    static let patience = TimeSpan.seconds(2)
+    static let timeout = TimeSpan.seconds(2)
 
     /// The time of being able to keep the delay after which the viewer rejoins.
     static let probation = TimeSpan.seconds(10)
@@ -49,7 +49,7 @@ public struct SharedPlayout: Hashable, Sendable {
         let held = target + clockOffset
         switch membership {
         case .joining: membership = needed <= held ? .member : .left
-        case .member: if isDoubted(needed > held, for: Self.patience, at: now) { membership = .left }
+        case .member: if isDoubted(needed > held, for: Self.timeout, at: now) { membership = .left }
         case .left:
             if isDoubted(needed <= held - Self.margin, for: Self.probation, at: now) { membership = .member }
         }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Limits the bytes per second that are written to a terminal. It reads no clock; the caller passes the time.
 struct ByteBudget {

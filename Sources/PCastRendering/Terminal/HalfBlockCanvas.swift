@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// Draws frames with two pixels per cell: the block "▀" in the color of the upper half on a background of the lower
 /// half's color, in 24 bits (ISO 8613-6, SGR 38;2 and 48;2).
@@ -16,7 +16,7 @@ struct HalfBlockCanvas: TerminalCanvas {
 
     private static let block: [UInt8] = [0xE2, 0x96, 0x80]
 
-    private let painter = PicturePainter()
+    private let painter = FramePainter()
     private var grid: TerminalGrid
     /// The cells that the terminal shows; nil where that is unknown.
     private var shown: [Cell?]
@@ -34,7 +34,7 @@ struct HalfBlockCanvas: TerminalCanvas {
         return TerminalSequence.clear
     }
 
-    mutating func draw(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> [UInt8] {
+    mutating func draw(_ frame: VideoFrame, _ arrangement: FrameArrangement) -> [UInt8] {
         paint(frame, arrangement)
         var output = TerminalSequence.beginUpdate
         let empty = output.count
@@ -60,7 +60,7 @@ struct HalfBlockCanvas: TerminalCanvas {
     }
 
     /// Scales the frame to 2×4 pixels per cell.
-    private mutating func paint(_ frame: VideoFrame, _ arrangement: PictureArrangement) {
+    private mutating func paint(_ frame: VideoFrame, _ arrangement: FrameArrangement) {
         let canvas = Dimensions(width: grid.columns * 2, height: grid.rows * 4)
         let cell = grid.cellOrUsual
         let place = arrangement.place(

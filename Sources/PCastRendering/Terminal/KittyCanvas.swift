@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// Draws frames with kitty's graphics protocol: tiles of several cells, of which only changed ones are sent. An image
 /// with the ID of a tile replaces the tile's previous image.
@@ -14,7 +14,7 @@ struct KittyCanvas: TerminalCanvas {
     /// The most characters in one chunk of an image (limit of the protocol).
     private static let pieceLength = 4_096
 
-    private let painter = PicturePainter()
+    private let painter = FramePainter()
     private let mostPixels: Int
     private var grid: TerminalGrid
     /// The number of pixels that are sent per cell.
@@ -45,14 +45,14 @@ struct KittyCanvas: TerminalCanvas {
         return Self.removal + TerminalSequence.clear
     }
 
-    mutating func draw(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> [UInt8] {
+    mutating func draw(_ frame: VideoFrame, _ arrangement: FrameArrangement) -> [UInt8] {
         paint(frame, arrangement)
         var output = TerminalSequence.beginUpdate
         let empty = output.count
         var number = Self.firstImage
         for row in stride(from: 0, to: grid.rows, by: Self.tileRows) {
             for column in stride(from: 0, to: grid.columns, by: Self.tileColumns) {
-                let tile = PictureRectangle(
+                let tile = FrameRectangle(
                     x: column, y: row, width: min(Self.tileColumns, grid.columns - column),
                     height: min(Self.tileRows, grid.rows - row))
                 if !isShown || hasChanged(tile) { send(tile, number: number, &output) }
@@ -68,7 +68,7 @@ struct KittyCanvas: TerminalCanvas {
 
     private var rowLength: Int { grid.columns * cell.width * 4 }
 
-    private mutating func paint(_ frame: VideoFrame, _ arrangement: PictureArrangement) {
+    private mutating func paint(_ frame: VideoFrame, _ arrangement: FrameArrangement) {
         let canvas = Dimensions(width: grid.columns * cell.width, height: grid.rows * cell.height)
         let whole = grid.cellOrUsual
         // With fewer pixels than the cell has, their aspect ratio may differ.
@@ -83,7 +83,7 @@ struct KittyCanvas: TerminalCanvas {
         }
     }
 
-    private func hasChanged(_ tile: PictureRectangle) -> Bool {
+    private func hasChanged(_ tile: FrameRectangle) -> Bool {
         let length = tile.width * cell.width * 4
         return (0..<tile.height * cell.height).contains { row in
             let start = (tile.y * cell.height + row) * rowLength + tile.x * cell.width * 4
@@ -91,7 +91,7 @@ struct KittyCanvas: TerminalCanvas {
         }
     }
 
-    private func send(_ tile: PictureRectangle, number: Int, _ output: inout [UInt8]) {
+    private func send(_ tile: FrameRectangle, number: Int, _ output: inout [UInt8]) {
         let (width, height) = (tile.width * cell.width, tile.height * cell.height)
         var colours: [UInt8] = []
         colours.reserveCapacity(width * height * 3)

@@ -1,6 +1,6 @@
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// A terminal in raw mode with non-blocking I/O, whose settings are restored.
 ///

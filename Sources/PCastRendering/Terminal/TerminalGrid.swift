@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The size of a terminal in cells, and the size of a cell.
 public struct TerminalGrid: Hashable, Sendable {

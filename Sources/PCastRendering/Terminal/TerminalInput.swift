@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Parses the input from a terminal: keys, and responses to queries. Incomplete sequences wait for the rest. It does no
 /// I/O.

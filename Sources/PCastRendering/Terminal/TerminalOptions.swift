@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The options of a terminal surface.
 public struct TerminalOptions: Sendable {
@@ -16,24 +16,24 @@ public struct TerminalOptions: Sendable {
     /// The method of drawing.
     public var drawing: Drawing
     /// The arrangement of frames.
-    public var arrangement: PictureArrangement
+    public var arrangement: FrameArrangement
 
     /// The most bytes per second to write. Frames beyond that are dropped.
     public var bytesPerSecond: Int
 
     /// The timeout of the query for the terminal's capabilities.
-    public var patience: TimeSpan
+    public var timeout: TimeSpan
 
     /// Creates options.
     public init(
         path: String = "/dev/tty", drawing: Drawing = .automatic,
-        arrangement: PictureArrangement = PictureArrangement(),
-        bytesPerSecond: Int = 8_000_000, patience: TimeSpan = .seconds(1)
+        arrangement: FrameArrangement = FrameArrangement(),
+        bytesPerSecond: Int = 8_000_000, timeout: TimeSpan = .seconds(1)
     ) {
         self.path = path
         self.drawing = drawing
         self.arrangement = arrangement
         self.bytesPerSecond = bytesPerSecond
-        self.patience = patience
+        self.timeout = timeout
     }
 }

@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastIO
-public import PCastMedia
 import Synchronization
 
 /// A surface in a terminal, drawn with kitty's graphics protocol or with half blocks in 24-bit color.
@@ -9,7 +9,7 @@ import Synchronization
 /// restores it, too.
 public final class TerminalSurface: RenderSurface {
     private struct State {
-        var arrangement: PictureArrangement
+        var arrangement: FrameArrangement
         var statistics = SurfaceStatistics()
         /// Whether the last frame must be redrawn because the arrangement changed.
         var isStale = false
@@ -87,7 +87,7 @@ public final class TerminalSurface: RenderSurface {
     }
 
     /// The arrangement of frames. A change applies to the current frame at once.
-    public var arrangement: PictureArrangement {
+    public var arrangement: FrameArrangement {
         get { state.withLock { $0.arrangement } }
         set {
             state.withLock { state in
@@ -188,7 +188,7 @@ public final class TerminalSurface: RenderSurface {
     /// Queries the terminal's capabilities and waits for the response until the timeout.
     private func choose() -> TerminalOptions.Drawing {
         guard device.write(TerminalSequence.question, while: goesOn) else { return .halfBlocks }
-        let deadline = MonotonicClock.now() + options.patience
+        let deadline = MonotonicClock.now() + options.timeout
         var input = TerminalInput()
         var hasGraphics = false
         asking: while goesOn(), MonotonicClock.now() < deadline {

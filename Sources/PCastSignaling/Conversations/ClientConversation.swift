@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import PCastMedia
+public import PCastCore
 import SwiftProtobuf
 
 /// The client's half of the conversation, across as many connections as it takes: numbers requests, and answers each

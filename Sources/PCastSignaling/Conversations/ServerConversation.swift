@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import PCastMedia
+public import PCastCore
 import SwiftProtobuf
 
 /// The platform's half of the conversation over one WebSocket: hands out requests once their sender has authenticated,

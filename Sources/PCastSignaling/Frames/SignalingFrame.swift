@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PCastMedia
+import PCastCore
 import SwiftProtobuf
 
 /// One message of the WebSocket: an envelope of package `mq`, as base 64 in a text message, which is how Phenix's Web

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension RequestStatus {
     /// The word that stands in the `status` of a response.

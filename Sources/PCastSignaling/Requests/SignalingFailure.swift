@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Why a request has no response.
 public enum SignalingFailure: Error, Hashable, Sendable {

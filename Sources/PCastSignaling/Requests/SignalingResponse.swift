@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import PCastMedia
+public import PCastCore
 import SwiftProtobuf
 
 /// The platform's answer to a request of the same name.

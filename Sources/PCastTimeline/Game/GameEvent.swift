@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastJSON
-public import PCastMedia
 
 /// Something that happened in a game (seed 002, Game Event).
 public struct GameEvent: TimelineRecord {

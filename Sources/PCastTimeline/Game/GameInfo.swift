@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastJSON
-public import PCastMedia
 
 /// What a game is: who plays where and when (seed 002, Game Info).
 public struct GameInfo: TimelineRecord {

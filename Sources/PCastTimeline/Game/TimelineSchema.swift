@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// The JSON schemas of seed 002. No field is required and others may stand beside them; what is there has to be of its type.
 /// Lists are of one kind of element, which the schemas write as a list of one.

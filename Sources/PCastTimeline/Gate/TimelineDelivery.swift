@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// What a viewer is told: that something happened, is otherwise than was told before, or is not so.
 public struct TimelineDelivery: Hashable, Sendable {

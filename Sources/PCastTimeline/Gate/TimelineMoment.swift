@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Up to where a viewer may know what happened.
 public enum TimelineMoment: Hashable, Sendable {

@@ -1,5 +1,5 @@
+public import PCastCore
 import PCastJSON
-public import PCastMedia
 
 /// All that was ever said of a game, in the order in which it was recorded. Only grows; what is true at a moment is what
 /// ``TimelineGate`` makes of it.

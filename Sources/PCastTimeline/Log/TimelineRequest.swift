@@ -1,5 +1,5 @@
+public import PCastCore
 public import PCastJSON
-public import PCastMedia
 
 /// What a producer asks for.
 public struct TimelineRequest: Hashable, Sendable {

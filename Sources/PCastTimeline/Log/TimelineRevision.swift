@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// One change of a timeline.
 public struct TimelineRevision: Hashable, Sendable {

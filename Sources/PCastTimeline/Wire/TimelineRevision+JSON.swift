@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 
 /// How a revision is written: a line of the log on disk, and an element of what consumers are sent.
 ///

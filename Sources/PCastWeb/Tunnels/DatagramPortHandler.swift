@@ -1,6 +1,6 @@
 import NIOCore
 import NIOPosix
-import PCastMedia
+import PCastCore
 
 /// Forwards the datagrams that a UDP port receives, on the event loop of the port.
 final class DatagramPortHandler: ChannelInboundHandler {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A machine that tunnels datagrams through a TCP stream. Datagrams that arrive at a local UDP port are sent through
 /// the stream, and those of the stream leave from the port. ``Tunnel`` drives it.

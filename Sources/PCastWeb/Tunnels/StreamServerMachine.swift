@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A machine that relays the streams of its clients to UDP ports, which are opened for them.
 ///

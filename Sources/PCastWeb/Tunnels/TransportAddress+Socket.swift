@@ -1,5 +1,5 @@
 import NIOCore
-import PCastMedia
+import PCastCore
 
 extension TransportAddress {
     /// Converts an address of SwiftNIO; nil if it is not an IP address.

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 import NIOSSL
-public import PCastMedia
+public import PCastCore
 
 /// Drives a `StreamClientMachine` over TLS. The local end is a UDP port on loopback.
 ///

@@ -1,6 +1,6 @@
 import NIOCore
 import NIOPosix
-public import PCastMedia
+public import PCastCore
 import Synchronization
 
 /// Drives a `StreamServerMachine` on one event loop. A web server passes it the accepted connections, and it opens the

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// The sending side of a local track: it packetizes encoded frames into a packet log.

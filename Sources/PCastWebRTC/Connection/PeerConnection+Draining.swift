@@ -1,11 +1,11 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Dropping of queued video while the path to the platform is congested. Audio continues.
 extension PeerConnection {
     /// The state while the link drains and no video is sent.
-    struct VideoDrain {
-        let link: LinkDrain
+    struct VideoPause {
+        let link: CongestionPause
         /// The layers that need a key frame afterwards, as a bit mask.
         var layers: UInt8
     }
@@ -18,7 +18,9 @@ extension PeerConnection {
         } else if sender?.value.isCongested == true {
             var lost: UInt8 = 0
             for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 {
-                if !LinkDrain.hasFreshKeyFrame(localLayers[layer].value.log, at: now) { lost |= 1 << UInt8(layer) }
+                if !CongestionPause.hasFreshKeyFrame(localLayers[layer].value.log, at: now) {
+                    lost |= 1 << UInt8(layer)
+                }
             }
             if lost != 0 { leaveOutVideo(lost, at: now) }
         } else {
@@ -32,7 +34,7 @@ extension PeerConnection {
         for layer in localLayers.indices {
             let local = localLayers[layer]
             guard let since = sender?.value.layer(layer)?.pointee.stream.waiting(in: local.value.log)?.since,
-                LinkDrain.isDue(waiting: since, in: local.value.log, at: now)
+                CongestionPause.isDue(waiting: since, in: local.value.log, at: now)
             else { continue }
             return leaveOutVideo(1 << UInt8(layer), at: now)
         }
@@ -51,7 +53,7 @@ extension PeerConnection {
             sender?.value.layer(layer)?.pointee.stream.leaveOut(of: local.value.log)
             awaitsKeyFrame[layer] = true
         }
-        drain = VideoDrain(link: LinkDrain(since: now), layers: layers)
+        drain = VideoPause(link: CongestionPause(since: now), layers: layers)
     }
 
     /// Requests key frames once the link has drained.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import PCastRTP
 
 /// ICE restarts and changes of network addresses.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import PCastRTP
 
 /// Processing of datagrams from the platform.
@@ -71,11 +71,11 @@ extension PeerConnection {
 
     /// Sets the time that the jitter buffers wait for retransmissions.
     mutating func setPatience(roundTrip: TimeSpan) {
-        videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
+        videoBuffer?.value.timeout = RetransmissionTimeout.video(roundTripTime: roundTrip)
         guard let media = receiver?.audio?.media, media.feedback.contains(.nack), media.rtxPayloadType != nil else {
             return
         }
-        audioBuffer?.value.patience = RetransmissionPatience.audio(roundTripTime: roundTrip)
+        audioBuffer?.value.timeout = RetransmissionTimeout.audio(roundTripTime: roundTrip)
     }
 
     /// Emits one key-frame event for all requests before it is polled. A ``Event/resumed(_:)`` event that is queued has

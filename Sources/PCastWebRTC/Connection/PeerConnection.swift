@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// A client's connection to a platform, which publishes or views one stream.
@@ -92,20 +92,20 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     let seed: UInt64
     let isPublisher: Bool
 
-    var transport: Held<SecureTransport>?
-    var sender: Held<MediaSender>?
+    var transport: UniqueBox<SecureTransport>?
+    var sender: UniqueBox<MediaSender>?
     var receiver: MediaReceiver?
     /// The negotiated video layers, the lowest first.
-    var localLayers: [Held<LocalTrack>] = []
-    var localAudio: Held<LocalTrack>?
+    var localLayers: [UniqueBox<LocalTrack>] = []
+    var localAudio: UniqueBox<LocalTrack>?
     /// Whether each layer drops frames until the next key frame, as after a pause.
     var awaitsKeyFrame = [false, false, false]
     /// The state while the link drains; nil if video is sent.
-    var drain: VideoDrain?
+    var drain: VideoPause?
     /// The last target bit rate that ``pollEstimate()`` returned.
     var targetTold: Bitrate?
-    var videoBuffer: Held<JitterBuffer>?
-    var audioBuffer: Held<JitterBuffer>?
+    var videoBuffer: UniqueBox<JitterBuffer>?
+    var audioBuffer: UniqueBox<JitterBuffer>?
     var events: [Event] = []
     var traffic = TransportTraffic()
     var generator: TransactionIDGenerator
@@ -205,30 +205,30 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
             agent.addRemoteCandidate(candidate, at: now)
         }
-        transport = Held(SecureTransport(controlling: agent, handshake: handshake, seed: generator.next()))
+        transport = UniqueBox(SecureTransport(controlling: agent, handshake: handshake, seed: generator.next()))
         prepareMedia(session.media)
     }
 
     /// Creates the tracks that the answer accepts.
     mutating func prepareMedia(_ media: [NegotiatedMedia]) {
         if isPublisher {
-            sender = Held(MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator))
+            sender = UniqueBox(MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator))
             for layer in 0..<(sender?.value.layerCount ?? 0) {
                 guard let track = sender?.value.layer(layer) else { continue }
-                let local = Held(LocalTrack(codec: track.pointee.media.codec, using: &generator))
+                let local = UniqueBox(LocalTrack(codec: track.pointee.media.codec, using: &generator))
                 sender?.value.layer(layer)?.pointee.stream.beginAtEnd(of: local.value.log)
                 localLayers.append(local)
             }
             if let track = sender?.value.audio {
-                localAudio = Held(LocalTrack(codec: track.pointee.media.codec, using: &generator))
+                localAudio = UniqueBox(LocalTrack(codec: track.pointee.media.codec, using: &generator))
                 track.pointee.stream.beginAtEnd(of: localAudio!.value.log)
             }
         } else {
             receiver = MediaReceiver(
                 media, reporterSSRC: Self.ssrc(using: &generator), cname: configuration.cname,
                 measuresRoundTrip: true)
-            if let track = receiver?.video { videoBuffer = Held(JitterBuffer(codec: track.media.codec)) }
-            if receiver?.audio != nil { audioBuffer = Held(JitterBuffer(codec: .opus)) }
+            if let track = receiver?.video { videoBuffer = UniqueBox(JitterBuffer(codec: track.media.codec)) }
+            if receiver?.audio != nil { audioBuffer = UniqueBox(JitterBuffer(codec: .opus)) }
         }
     }
 

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// The statistics of a connection since the beginning. Names follow W3C webrtc-stats where it defines them.
@@ -39,7 +39,7 @@ public struct PeerConnectionStatistics: Sendable {
     public var audio: JitterBufferStatistics?
 
     init(
-        sender: Held<MediaSender>?, receiver: MediaReceiver?, video: JitterBufferStatistics?,
+        sender: UniqueBox<MediaSender>?, receiver: MediaReceiver?, video: JitterBufferStatistics?,
         audio: JitterBufferStatistics?, checkRoundTrip: TimeSpan?
     ) {
         self.video = video

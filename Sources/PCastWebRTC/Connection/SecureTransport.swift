@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import PCastRTP
 
 /// The ICE, DTLS and SRTP layers of one connection.
@@ -50,7 +50,7 @@ public struct SecureTransport: ~Copyable {
     /// repaired later.
     private static let earlyLimit = 16
 
-    // The next properties are accessed for each packet; see `bringNear`. This one is for prefetching only: a retained
+    // The next properties are accessed for each packet; see `prefetch`. This one is for prefetching only: a retained
     // reference would access the object, and thus wait for the memory that is being prefetched.
     private var nearSender: Unmanaged<SRTPSender>?
     private var sender: SRTPSender?
@@ -64,7 +64,7 @@ public struct SecureTransport: ~Copyable {
     private var receiver: SRTPReceiver?
     private var nearReceiver: Unmanaged<SRTPReceiver>?
     /// The agent of a client; nil in the SFU, where the box saves memory.
-    private let controlling: Held<ICEControllingAgent>?
+    private let controlling: UniqueBox<ICEControllingAgent>?
     private var isAway = false
     /// Whether the peer has shown that it has the keys.
     private var isSettled = false
@@ -114,7 +114,7 @@ public struct SecureTransport: ~Copyable {
 
     /// Creates the transport of a client, which sends checks. `seed`, for transaction IDs, comes from a secure source.
     public init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
-        controlling = Held(agent)
+        controlling = UniqueBox(agent)
         isControlling = true
         self.handshake = handshake
         transactions = TransactionIDGenerator(seed: seed)
@@ -193,7 +193,7 @@ public struct SecureTransport: ~Copyable {
         controlling?.value.noteAuthenticated(at: now)
         lite?.noteAuthenticated(path: path, at: now)
         lastHeard = now
-        noteLife()
+        markAlive()
         if path != self.path { probe(path, at: now) }
         return .rtcp(length: length)
     }
@@ -252,7 +252,7 @@ public struct SecureTransport: ~Copyable {
         if outcome.rejection != nil { rejected += 1 }
         if outcome.isAuthenticated {
             lastHeard = now
-            noteLife()
+            markAlive()
         }
         followAgent(at: now)
     }
@@ -271,7 +271,7 @@ public struct SecureTransport: ~Copyable {
     // MARK: State of the agent and the handshake
 
     /// Emits ``Event/back`` if the peer was away.
-    private mutating func noteLife() {
+    private mutating func markAlive() {
         guard isAway else { return }
         isAway = false
         events.append(.back)
@@ -363,11 +363,11 @@ public struct SecureTransport: ~Copyable {
         if hasStartedHandshake { handshake.advance(to: now) }
         followAgent(at: now)
         if hasStartedHandshake { followHandshake(at: now) }
-        judgeLife(at: now)
+        checkLiveness(at: now)
     }
 
     /// Checks whether the peer has expired, is away, or is back.
-    private mutating func judgeLife(at now: Instant) {
+    private mutating func checkLiveness(at now: Instant) {
         let expired = lite.map { $0.hasExpired(at: now) } ?? controlling.map { $0.value.state == .failed } ?? false
         if expired {
             let neverSeen = path == nil
@@ -379,7 +379,7 @@ public struct SecureTransport: ~Copyable {
             isAway = true
             events.append(.away)
         } else if !away {
-            noteLife()
+            markAlive()
         }
     }
 
@@ -419,25 +419,25 @@ public struct SecureTransport: ~Copyable {
         sender?.protectRTCP(packet, length: length) ?? 0
     }
 
-    /// Prefetches the memory that sending a packet needs. See `Nearness`.
+    /// Prefetches the memory that sending a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func bringNear(_ step: Nearness) {
+    public mutating func prefetch(_ step: Prefetch) {
         switch step {
-        case .own: Nearness.bring(&nearSender, through: &path)
-        case .objects: if let nearSender { Nearness.bring(nearSender.toOpaque(), SRTPSender.size) }
-        case .tables, .keys: nearSender?._withUnsafeGuaranteedRef { $0.bringNear(step) }
+        case .own: Prefetch.bring(&nearSender, through: &path)
+        case .objects: if let nearSender { Prefetch.bring(nearSender.toOpaque(), SRTPSender.size) }
+        case .tables, .keys: nearSender?._withUnsafeGuaranteedRef { $0.prefetch(step) }
         }
     }
 
-    /// Prefetches the memory that receiving a packet needs. See `Nearness`.
+    /// Prefetches the memory that receiving a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func bringReceivingNear(_ step: Nearness) {
+    public mutating func bringReceivingNear(_ step: Prefetch) {
         switch step {
         case .own: break
         case .objects:
-            if let nearReceiver { Nearness.bring(nearReceiver.toOpaque(), SRTPReceiver.size) }
+            if let nearReceiver { Prefetch.bring(nearReceiver.toOpaque(), SRTPReceiver.size) }
             lite?.bringPathsNear()
-        case .tables, .keys: nearReceiver?._withUnsafeGuaranteedRef { $0.bringNear(step) }
+        case .tables, .keys: nearReceiver?._withUnsafeGuaranteedRef { $0.prefetch(step) }
         }
     }
 

@@ -1,5 +1,5 @@
 import COpenSSL
-public import PCastMedia
+public import PCastCore
 
 /// A self-signed certificate and the OpenSSL context of all handshakes that use it. A process needs only one.
 ///

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A DTLS handshake that results in SRTP keys (RFC 5764), driven like a machine.
 ///

@@ -1,5 +1,5 @@
 import COpenSSL
-public import PCastMedia
+public import PCastCore
 
 /// A DTLS 1.2 handshake by OpenSSL, with time as an input (RFC 6347).
 ///
@@ -19,7 +19,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     static let datagramSize = 1200
 
     /// The time after which the handshake fails.
-    private static let patience = TimeSpan.seconds(30)
+    private static let timeout = TimeSpan.seconds(30)
     /// The minimum time before the first retransmission, which doubles for each further one.
     private static let firstTimeout = TimeSpan.milliseconds(50)
     /// The maximum time between retransmissions.
@@ -41,10 +41,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
     private var ssl: OpaquePointer?
     private let bio = DatagramBIO()
     /// The data that is kept after the `SSL` object was released; nil before.
-    private var farewell: Farewell?
+    private var closeNotify: CloseNotify?
 
     /// The data that the end of the connection needs without an `SSL` object.
-    private struct Farewell {
+    private struct CloseNotify {
         /// The close_notify alert of this side.
         let datagrams: [[UInt8]]
         /// The decryption of alerts of the peer.
@@ -96,7 +96,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     public func start(at now: Instant) {
         guard state == .new else { return }
         state = .handshaking
-        giveUp = now + Self.patience
+        giveUp = now + Self.timeout
         if let roundTrip { timeout = max(Self.firstTimeout, roundTrip * 2) }
         if role == .client { proceed(at: now) }
     }
@@ -221,7 +221,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     /// Releases the `SSL` object and keeps the data for the end of the connection.
     public func settle() {
         guard case .established = state, let ssl, let alerts = DTLSAlertReader(ssl, role: role) else { return }
-        farewell = Farewell(datagrams: sayGoodbye(ssl), alerts: alerts)
+        closeNotify = CloseNotify(datagrams: sayGoodbye(ssl), alerts: alerts)
         SSL_free(ssl)
         self.ssl = nil
         fingerprints = []
@@ -251,7 +251,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     /// Processes an encrypted alert.
     private func readAlert(_ datagram: UnsafeRawBufferPointer) {
         guard let ssl else {
-            if farewell?.alerts.endsConnection(datagram) == true { state = .closed }
+            if closeNotify?.alerts.endsConnection(datagram) == true { state = .closed }
             return
         }
         bio.incoming = datagram
@@ -269,7 +269,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     /// Queues a close_notify alert.
     public func close() {
         guard case .established = state else { return }
-        if let farewell { enqueue(farewell.datagrams) } else if let ssl { enqueue(sayGoodbye(ssl)) }
+        if let closeNotify { enqueue(closeNotify.datagrams) } else if let ssl { enqueue(sayGoodbye(ssl)) }
         state = .closed
     }
 

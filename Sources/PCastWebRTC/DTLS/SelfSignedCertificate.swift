@@ -1,5 +1,5 @@
 import COpenSSL
-public import PCastMedia
+public import PCastCore
 
 /// A self-signed certificate and its key, both in DER. It is for TLS connections whose content is protected otherwise.
 public struct SelfSignedCertificate: Sendable {

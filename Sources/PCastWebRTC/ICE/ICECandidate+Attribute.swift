@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The text form of a candidate, which is the value of the SDP `candidate` attribute (RFC 8839, section 5.1).
 extension ICECandidate: CustomStringConvertible {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An ICE candidate: an address at which an agent may be reached (RFC 8445, section 5.1; RFC 6544 for TCP).
 public struct ICECandidate: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A candidate pair and its current check (RFC 8445, section 6.1.2).
 struct ICECandidatePair: Sendable {

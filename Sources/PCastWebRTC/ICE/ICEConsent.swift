@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The time since the peer was last authenticated (consent freshness, RFC 7675).
 ///
@@ -8,7 +8,7 @@ public struct ICEConsent: Sendable {
     public static let lifetime = TimeSpan.seconds(30 as Int64)
 
     /// The time after which the peer is considered away, though consent has not expired.
-    public static let patience = TimeSpan.seconds(5 as Int64)
+    public static let timeout = TimeSpan.seconds(5 as Int64)
 
     /// The time at which the peer was last authenticated; nil before the first successful check.
     public private(set) var lastAuthenticated: Instant?
@@ -25,7 +25,7 @@ public struct ICEConsent: Sendable {
     }
 
     /// Returns whether the peer has been silent for 5 s.
-    public func isAway(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.patience } ?? false }
+    public func isAway(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.timeout } ?? false }
 
     /// Returns whether consent has expired.
     public func hasExpired(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.lifetime } ?? false }
@@ -33,6 +33,6 @@ public struct ICEConsent: Sendable {
     /// Returns the time at which the result of ``isAway(at:)`` or ``hasExpired(at:)`` changes; nil if it does not.
     public func deadline(after now: Instant) -> Instant? {
         guard let lastAuthenticated, !hasExpired(at: now) else { return nil }
-        return lastAuthenticated + (isAway(at: now) ? Self.lifetime : Self.patience)
+        return lastAuthenticated + (isAway(at: now) ? Self.lifetime : Self.timeout)
     }
 }

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 // MARK: - Time
 
@@ -10,7 +10,7 @@ extension ICEControllingAgent {
             var deadline: Instant?
             if consent.lastAuthenticated == nil { deadline = setupDeadline }
             if let last = consent.lastAuthenticated {
-                deadline = last + (state == .disconnected ? ICEConsent.lifetime : ICEConsent.patience)
+                deadline = last + (state == .disconnected ? ICEConsent.lifetime : ICEConsent.timeout)
             }
             deadline = Instant.earlier(deadline, fallback)
             for index in pairs.indices where index == selected || isChecking {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// TCP connections (RFC 6544), which are tried only if UDP does not work.
 extension ICEControllingAgent {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 extension ICEControllingAgent {
     /// Processes a STUN message on a path and writes the response into `reply`, which has `STUNMessage.maximumSize`

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The ICE agent of a client: a full, controlling agent (RFC 8445) that needs one round trip to connect to a lite
 /// server.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The ICE agent of a server: a lite agent, which answers checks and follows the peer's nominations (RFC 8445, section
 /// 2.5).
@@ -113,7 +113,7 @@ public struct ICELiteAgent: Sendable {
     /// Prefetches the validated paths, which ``noteAuthenticated(path:at:)`` accesses. See `Nearness`.
     mutating func bringPathsNear() {
         paths.withUnsafeBufferPointer { paths in
-            if let first = paths.baseAddress { Nearness.bring(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
+            if let first = paths.baseAddress { Prefetch.bring(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
         }
     }
 

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The result of processing a STUN message.
 public struct ICEOutcome: Sendable {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Writes responses to binding requests (RFC 8445, section 7.3).
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The timing of a controlling agent.
 enum ICETimers {

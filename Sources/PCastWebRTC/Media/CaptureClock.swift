@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The mapping from RTP timestamps of a track to wall-clock time, given by one pair of them.
 public struct CaptureClock: Hashable, Sendable {

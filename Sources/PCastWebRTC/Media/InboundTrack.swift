@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// The receiving state of a peer's track: its SSRC, its lost packets, and the requests for retransmissions and key
@@ -21,7 +21,7 @@ public struct InboundTrack: Sendable {
     /// The missing packets and their retransmission requests.
     public internal(set) var missing = NACKRequester()
     /// The state of key-frame requests.
-    public internal(set) var keyFrame = KeyFrameRequest()
+    public internal(set) var keyFrame = KeyFrameRequester()
     /// The state of pause requests; nil if the sender does not support them, or video cannot be resumed because key
     /// frames cannot be requested.
     public internal(set) var pause: PauseRequest?
@@ -168,7 +168,7 @@ public struct InboundTrack: Sendable {
         let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
         if isNewSource || firstSequence == nil { firstSequence = sequence }
         if !isNewSource, isLeap(to: header, sequence) {
-            missing.leaped(to: sequence)
+            missing.skip(to: sequence)
         } else {
             missing.received(sequence, at: now)
         }

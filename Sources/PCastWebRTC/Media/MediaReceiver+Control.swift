@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 import PCastRTP
 
 /// RTCP reports and requests to the peer.

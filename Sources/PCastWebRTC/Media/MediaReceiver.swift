@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// The receiving half of a peer's media. It assigns packets to tracks and sends reports, retransmission requests and
@@ -439,7 +439,7 @@ public struct MediaReceiver: Sendable {
     /// Records that a key frame begins with a sequence number, which ends the request for one.
     public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
         guard layers.indices.contains(layer) else { return }
-        layers[layer].keyFrame.granted(at: now)
+        layers[layer].keyFrame.received(at: now)
         layers[layer].missing.keyFrameReceived(upTo: sequence)
     }
 }

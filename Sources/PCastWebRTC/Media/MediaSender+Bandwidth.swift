@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// The bandwidth estimation and pacing of the path to the peer.
@@ -22,30 +22,30 @@ extension MediaSender {
     /// Resets the measurements of the path, because packets are sent on another one.
     public mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
 
-    /// Prefetches the memory that sending a packet needs. See `Nearness`.
+    /// Prefetches the memory that sending a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func bringNear(_ step: Nearness) {
+    public mutating func prefetch(_ step: Prefetch) {
         switch step {
         case .own:
-            Nearness.bring(&transportSequenceNumber, through: &pacer)
-            bandwidth.bringNear { Nearness.bring($0, $1) }
+            Prefetch.bring(&transportSequenceNumber, through: &pacer)
+            bandwidth.prefetch { Prefetch.bring($0, $1) }
         case .objects:
-            if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+            if let video { Prefetch.bring(video, MemoryLayout<OutboundTrack>.size) }
             // Its stream and its reports are also accessed for each video frame.
-            if let audio { Nearness.bring(audio, MemoryLayout<OutboundTrack>.size) }
-        case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
-        case .keys: if let next = bandwidth.nextRecord { Nearness.bring(next, 128) }
+            if let audio { Prefetch.bring(audio, MemoryLayout<OutboundTrack>.size) }
+        case .tables: if let records = bandwidth.records { Prefetch.bring(arrayAt: records) }
+        case .keys: if let next = bandwidth.nextRecord { Prefetch.bring(next, 128) }
         }
     }
 
-    /// Prefetches the memory that processing a report needs. See `Nearness`.
+    /// Prefetches the memory that processing a report needs. See `Prefetch`.
     @inline(__always)
-    public mutating func bringReportingNear(_ step: Nearness) {
+    public mutating func bringReportingNear(_ step: Prefetch) {
         switch step {
-        case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
-        case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
+        case .objects: if let video { Prefetch.bring(video, MemoryLayout<OutboundTrack>.size) }
+        case .tables: if let records = bandwidth.records { Prefetch.bring(arrayAt: records) }
         // The records cover a tenth of a second at 3 Mbit/s.
-        case .keys: bandwidth.bringReportedNear(512) { Nearness.bring($0, $1) }
+        case .keys: bandwidth.bringReportedNear(512) { Prefetch.bring($0, $1) }
         case .own: break
         }
     }

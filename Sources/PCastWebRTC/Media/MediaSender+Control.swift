@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// Pauses by the peer, and sender reports to it.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// The sending half of a peer's media. It writes packets from the logs of tracks into datagrams and processes the
@@ -36,7 +36,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
         case resumed(MediaType, layer: Int)
     }
 
-    // The next properties are accessed for each packet; see `bringNear`.
+    // The next properties are accessed for each packet; see `prefetch`.
 
     /// The next transport-wide sequence number.
     var transportSequenceNumber: UInt16

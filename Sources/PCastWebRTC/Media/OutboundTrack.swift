@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 public import PCastRTP
 
 /// The sending state of a track: its stream, its sender reports, and the reports of the peer.

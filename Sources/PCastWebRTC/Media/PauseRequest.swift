@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// Schedules the requests to the sender of a stream to pause and resume (RFC 7728).
@@ -8,7 +8,7 @@ public import PCastRTP
 public struct PauseRequest: Sendable {
     /// The time without a subscriber after which a pause is requested. A viewer that reloads a page or reconnects finds
     /// the stream running, and encoder and camera are not switched for short visits.
-    public static let patience = TimeSpan.seconds(2 as Int64)
+    public static let timeout = TimeSpan.seconds(2 as Int64)
 
     /// The minimum time between requests to resume, to which the round-trip time is added; about the interval of a
     /// frame.
@@ -66,13 +66,13 @@ public struct PauseRequest: Sendable {
     /// Whether the sender was asked to pause and has not resumed.
     public var isResting: Bool { phase != .playing }
 
-    /// Sets whether the stream has a subscriber. A pause is requested only after ``patience``.
+    /// Sets whether the stream has a subscriber. A pause is requested only after ``timeout``.
     public mutating func setWanted(_ isWanted: Bool, at now: Instant) {
         guard self.isWanted != isWanted else { return }
         self.isWanted = isWanted
         guard !hasEnded else { return }
         if !isWanted {
-            deadline = hasStarted ? now + Self.patience : nil
+            deadline = hasStarted ? now + Self.timeout : nil
         } else if phase == .playing {
             deadline = nil
         } else {
@@ -147,7 +147,7 @@ public struct PauseRequest: Sendable {
     /// Records that the stream has started.
     private mutating func start(at now: Instant) {
         hasStarted = true
-        if !isWanted, phase == .playing, !hasEnded { deadline = now + Self.patience }
+        if !isWanted, phase == .playing, !hasEnded { deadline = now + Self.timeout }
     }
 
     /// Returns whether a packet was sent after the pause that the sender reported.

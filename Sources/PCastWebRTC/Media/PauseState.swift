@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// The state of a sent stream whose receiver may pause it (RFC 7728, section 6).

@@ -99,16 +99,16 @@ final class SRTPIPSecMBCipher {
         }
     }
 
-    /// Prefetches the keys for RTP, if they are expanded. See `Nearness`.
+    /// Prefetches the keys for RTP, if they are expanded. See `Prefetch`.
     func bringKeysNear() {
-        if let expandedRTP { Nearness.bring(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
+        if let expandedRTP { Prefetch.bring(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
     }
 
     /// Prefetches the keys that an RTCP packet of at most 250 bytes needs: the round keys and the last hash keys.
     func bringControlKeysNear() {
         guard let expandedRTCP else { return }
-        Nearness.bring(expandedRTCP, Self.roundKeysSize)
-        Nearness.bring(expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.nearHashKeysSize), Self.nearHashKeysSize)
+        Prefetch.bring(expandedRTCP, Self.roundKeysSize)
+        Prefetch.bring(expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.nearHashKeysSize), Self.nearHashKeysSize)
     }
 
     /// The approximate size of the object in bytes.

@@ -101,12 +101,12 @@ public final class SRTPReceiver {
         return .ok(length: packet.count - tail)
     }
 
-    /// Prefetches the memory that an RTCP packet needs. See `Nearness`.
-    func bringNear(_ step: Nearness) {
-        controls.bringNear(step)
+    /// Prefetches the memory that an RTCP packet needs. See `Prefetch`.
+    func prefetch(_ step: Prefetch) {
+        controls.prefetch(step)
         guard let vectorCipher else { return }
         switch step {
-        case .tables: Nearness.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
+        case .tables: Prefetch.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
         case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringControlKeysNear() }
         case .own, .objects: break
         }

@@ -96,12 +96,12 @@ public final class SRTPSender {
         header.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian
     }
 
-    /// Prefetches the memory that an RTP packet needs. See `Nearness`.
-    func bringNear(_ step: Nearness) {
-        streams.bringNear(step)
+    /// Prefetches the memory that an RTP packet needs. See `Prefetch`.
+    func prefetch(_ step: Prefetch) {
+        streams.prefetch(step)
         guard let vectorCipher else { return }
         switch step {
-        case .tables: Nearness.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
+        case .tables: Prefetch.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
         case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringKeysNear() }
         case .own, .objects: break
         }

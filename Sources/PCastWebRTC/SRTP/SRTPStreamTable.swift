@@ -79,11 +79,11 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
         return nil
     }
 
-    /// Prefetches the header of the table and the state of the last stream. See `Nearness`.
-    func bringNear(_ step: Nearness) {
-        if step == .tables { return Nearness.bring(header, Self.statesOffset + MemoryLayout<State>.size) }
+    /// Prefetches the header of the table and the state of the last stream. See `Prefetch`.
+    func prefetch(_ step: Prefetch) {
+        if step == .tables { return Prefetch.bring(header, Self.statesOffset + MemoryLayout<State>.size) }
         guard step == .keys, header.pointee.lastFound > 0 else { return }
-        Nearness.bring(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
+        Prefetch.bring(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
     }
 
     /// Adds a stream to a table that is not full. Its SSRC must be new.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Finds the server-reflexive address by a binding request to a STUN server (RFC 8445, section 5.1.1.2).
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension STUNMessage {
     /// Parses a binding message, which fills `bytes`. Returns nil for anything else.

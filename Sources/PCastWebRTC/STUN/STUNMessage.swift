@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A STUN binding message (RFC 8489). It is parsed without copies, and its ranges refer to the parsed bytes.
 public struct STUNMessage: Sendable {

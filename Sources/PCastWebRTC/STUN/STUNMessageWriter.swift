@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Writes a binding message into a buffer, attribute by attribute. ``finish(key:)`` completes it.
 ///

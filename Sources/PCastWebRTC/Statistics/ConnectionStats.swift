@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Converts the statistics of a connection to W3C webrtc-stats. Values that are not measured are absent.
@@ -21,7 +21,7 @@ struct ConnectionStats {
     // MARK: Sent media
 
     /// Adds the statistics of sent tracks.
-    mutating func add(_ sender: Held<MediaSender>?) {
+    mutating func add(_ sender: UniqueBox<MediaSender>?) {
         guard let sender else { return }
         for track in sender.value.tracks {
             add(

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The connection of a client to a TURN server, and its allocation.
 struct TURNAllocation: Sendable {
@@ -25,7 +25,7 @@ struct TURNAllocation: Sendable {
     static let maximumChannels = 16
 
     /// The time within which a client must make an allocation before the connection is closed.
-    static let patience = TimeSpan.seconds(10 as Int64)
+    static let timeout = TimeSpan.seconds(10 as Int64)
 
     /// The number of consecutive errors after which the connection is closed.
     static let maximumErrors = 16
@@ -50,7 +50,7 @@ struct TURNAllocation: Sendable {
 
     init(client: TransportAddress, at now: Instant) {
         self.client = client
-        expiry = now + Self.patience
+        expiry = now + Self.timeout
     }
 
     /// Installs or refreshes a permission. The number of permissions is bounded by the allowed peers.

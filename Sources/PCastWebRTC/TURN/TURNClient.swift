@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The client side of TURN over a stream (RFC 8656): an allocation and one channel to one peer.
 ///
@@ -61,7 +61,7 @@ public struct TURNClient: Sendable {
     private static let channel: UInt16 = 0x4000
 
     /// The time to wait for a response. Streams are reliable, so requests are not retransmitted.
-    private static let patience = TimeSpan.seconds(10 as Int64)
+    private static let timeout = TimeSpan.seconds(10 as Int64)
     /// The time between refreshes of the channel, well below the ten minutes of the channel and the five of the
     /// permission.
     private static let bindInterval = TimeSpan.seconds(240 as Int64)
@@ -175,7 +175,7 @@ public struct TURNClient: Sendable {
         outputs.append(.send(writer.finish(key)))
         guard let now else { return }
         self.request = request
-        giveUpAt = now + Self.patience
+        giveUpAt = now + Self.timeout
     }
 
     // MARK: Responses

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// Credentials with a limited lifetime, which derive from a secret of the server (draft-uberti-behave-turn-rest). The
 /// username contains the expiration, and the password is the HMAC of the username.

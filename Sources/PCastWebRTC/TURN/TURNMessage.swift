@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// A TURN message (RFC 8656), which keeps its bytes.
 public struct TURNMessage: Sendable {

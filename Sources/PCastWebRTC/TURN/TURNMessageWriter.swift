@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Writes a TURN message attribute by attribute.
 struct TURNMessageWriter {

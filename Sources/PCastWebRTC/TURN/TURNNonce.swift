@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Stateless nonces: each contains the time of its creation and a code of it by a key of the server.
 ///

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 extension TURNServer {
     /// Processes a message of a client.

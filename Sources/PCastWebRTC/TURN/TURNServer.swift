@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A TURN server (RFC 8656) for clients that connect by TCP or TLS where UDP is blocked. It relays only to the media
 /// addresses of this platform.

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The parameters of a TURN server.
 public struct TURNServerConfiguration: Sendable {

@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -116,11 +116,11 @@ struct CameraLightMeterTests {
             }
             return frame
         }
-        #expect(PictureBrightness.mean(of: picture([16, 16, 16, 16])) == 0)
-        #expect(PictureBrightness.mean(of: picture([235, 235, 235, 235])) == 1)
-        #expect(abs(PictureBrightness.mean(of: picture([16, 235, 16, 235])) - 0.5) < 0.01)
-        #expect(abs(PictureBrightness.mean(of: picture([235, 16, 16, 16])) - 0.25) < 0.01)
+        #expect(FrameBrightness.mean(of: picture([16, 16, 16, 16])) == 0)
+        #expect(FrameBrightness.mean(of: picture([235, 235, 235, 235])) == 1)
+        #expect(abs(FrameBrightness.mean(of: picture([16, 235, 16, 235])) - 0.5) < 0.01)
+        #expect(abs(FrameBrightness.mean(of: picture([235, 16, 16, 16])) - 0.25) < 0.01)
         // Beyond limited range there is nothing.
-        #expect(PictureBrightness.mean(of: picture([0, 0, 0, 0])) == 0)
+        #expect(FrameBrightness.mean(of: picture([0, 0, 0, 0])) == 0)
     }
 }

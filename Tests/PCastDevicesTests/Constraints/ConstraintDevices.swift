@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 @testable import PCastDevices
 

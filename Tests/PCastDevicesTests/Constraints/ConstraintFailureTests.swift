@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices

@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -23,11 +23,11 @@ struct FocusTargetTests {
 
     @Test(
         "is a position of the frame as displayed: the same object is in focus however the frame is rotated",
-        arguments: PictureTurn.allCases)
-    func rotation(_ turn: PictureTurn) throws {
-        let rotator = PictureRotator()
+        arguments: FrameRotation.allCases)
+    func rotation(_ turn: FrameRotation) throws {
+        let rotator = FrameRotator()
         for (x, y) in [(3, 5), (60, 2), (10, 40), (63, 47)] {
-            let captured = Pictures.empty(Dimensions(width: 64, height: 48))
+            let captured = TestFrames.empty(Dimensions(width: 64, height: 48))
             captured.planeY[y * captured.strideY + x] = 235
             let displayed = bright(rotator.turn(captured, by: turn))
             let target = try #require(FocusTarget(x: displayed.x, y: displayed.y)).beforeRotation(turn)
@@ -36,8 +36,8 @@ struct FocusTargetTests {
         }
     }
 
-    @Test("the corners stay corners", arguments: PictureTurn.allCases)
-    func corners(_ turn: PictureTurn) throws {
+    @Test("the corners stay corners", arguments: FrameRotation.allCases)
+    func corners(_ turn: FrameRotation) throws {
         for (x, y) in [(0.0, 0.0), (1, 0), (0, 1), (1, 1)] {
             let target = try #require(FocusTarget(x: x, y: y)).beforeRotation(turn)
             #expect([0, 1].contains(target.x) && [0, 1].contains(target.y))

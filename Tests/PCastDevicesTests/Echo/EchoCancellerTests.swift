@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -9,7 +9,7 @@ import Testing
 @Suite("Echo cancellation: off, on and automatic")
 struct EchoCancellerTests {
     private let origin = Instant(nanoseconds: 700_000_000_000)
-    private let sound = PlayedSound()
+    private let sound = PlayedAudio()
 
     /// The frame of a number, 20 ms each.
     private func frame(_ number: Int, channels: Int = 1, sample: (Int) -> Double) -> AudioFrame {

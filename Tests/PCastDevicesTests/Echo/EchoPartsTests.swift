@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -139,11 +139,11 @@ struct EchoPartsTests {
 
     @Test("what was played is read between its samples, at any pace")
     func reference() {
-        let sound = PlayedSound()
+        let sound = PlayedAudio()
         let loudspeaker = Loudspeaker(of: sound)
         let origin = Instant(nanoseconds: 40_000_000_000)
         func tone(_ place: Double) -> Double { 9_000 * sin(place * 0.07) }
-        let first = Double(PlayedSound.position(at: origin))
+        let first = Double(PlayedAudio.position(at: origin))
         for chunk in 0..<60 {
             let samples = (0..<480).map { Int16(tone(Double(chunk * 480 + $0)).rounded()) }
             samples.withUnsafeBufferPointer {

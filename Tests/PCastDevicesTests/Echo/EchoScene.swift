@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 
 @testable import PCastDevices
 @testable import PCastIO
@@ -76,7 +76,7 @@ struct EchoScene {
 
     /// As `run`, of one channel, with a canceller of its own.
     func run(mode: AudioEchoCancellationMode = .automatic) -> (cleaned: [Int16], status: EchoCancellerStatus) {
-        let sound = PlayedSound()
+        let sound = PlayedAudio()
         let canceller = EchoCanceller(channels: heard.count, mode: mode, played: sound)
         let cleaned = run(canceller, into: Loudspeaker(of: sound))
         return (cleaned[0], canceller.status)

@@ -1,5 +1,5 @@
 import Glibc
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -121,7 +121,7 @@ struct EchoTroubleTests {
         var scene = scene(291, seconds: 16, near: 12...16)
         let other = SimulatedRoom(seed: 298)
         scene.heard.append(other.hear(echo: other.echo(of: scene.played.map { Double($0) }), speech: scene.near))
-        let sound = PlayedSound()
+        let sound = PlayedAudio()
         let canceller = EchoCanceller(channels: 2, played: sound)
         let cleaned = scene.run(canceller, into: Loudspeaker(of: sound))
         for channel in 0..<2 {

@@ -1,5 +1,5 @@
 import Glibc
-import PCastNetwork
+import PCastNetworkEmulation
 
 /// The same numbers for the same seed, on every machine.
 struct SeededRandom: RandomNumberGenerator {

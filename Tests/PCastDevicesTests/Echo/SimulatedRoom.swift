@@ -1,6 +1,6 @@
 import Glibc
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 @testable import PCastDevices
 @testable import PCastIO

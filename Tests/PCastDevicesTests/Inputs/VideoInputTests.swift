@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Synchronization
 import Testing
 
@@ -96,7 +96,7 @@ struct TrackTimelineTests {
 
     @Test("pictures stand where they were captured, each later than the one before")
     func pictures() {
-        var timeline = PictureTimeline()
+        var timeline = FrameTimeline()
         #expect(timeline.place(origin).ticks == 0)
         #expect(timeline.place(origin + .milliseconds(40)).ticks == 3_600)
         #expect(timeline.place(origin + .milliseconds(30)).ticks == 3_601)
@@ -105,7 +105,7 @@ struct TrackTimelineTests {
 
     @Test("sound that runs on is counted, a gap is left, and what comes twice is left out")
     func sound() {
-        var timeline = SoundTimeline()
+        var timeline = AudioTimeline()
         #expect(timeline.place(origin, samples: 960)?.ticks == 0)
         #expect(timeline.place(origin + .milliseconds(23), samples: 960)?.ticks == 960)
         #expect(timeline.place(origin + .milliseconds(100), samples: 960)?.ticks == 4_800)

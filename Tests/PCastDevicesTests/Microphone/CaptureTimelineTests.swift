@@ -1,6 +1,6 @@
 import Foundation
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastDevices

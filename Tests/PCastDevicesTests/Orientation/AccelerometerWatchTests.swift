@@ -13,7 +13,7 @@ struct AccelerometerWatchTests {
             #expect(!watch.isPresent && watch.orientation == nil)
             try folder.accelerometer(0, -1_000, 0)
             #expect(watch.isPresent)
-            let (turns, told) = AsyncStream<PictureTurn?>.makeStream()
+            let (turns, told) = AsyncStream<FrameRotation?>.makeStream()
             let following = try watch.follow { told.yield($0.turn) }
             var seen = turns.makeAsyncIterator()
             #expect(await seen.next() == .some(.some(.none)))
@@ -23,7 +23,7 @@ struct AccelerometerWatchTests {
             try folder.accelerometer(0, 0, -1_000)
             try folder.accelerometer(0, 1_000, 0)
             #expect(await seen.next() == .half)
-            let (second, toldSecond) = AsyncStream<PictureTurn?>.makeStream()
+            let (second, toldSecond) = AsyncStream<FrameRotation?>.makeStream()
             let other = try watch.follow { toldSecond.yield($0.turn) }
             var seenSecond = second.makeAsyncIterator()
             #expect(await seenSecond.next() == .half)
@@ -43,7 +43,7 @@ struct AccelerometerWatchTests {
     func replugged() async throws {
         try await SensorFolder.with { folder in
             let watch = AccelerometerWatch(folders: folder.folders)
-            let (turns, told) = AsyncStream<PictureTurn?>.makeStream()
+            let (turns, told) = AsyncStream<FrameRotation?>.makeStream()
             let following = try watch.follow { told.yield($0.turn) }
             defer { following.cancel() }
             var seen = turns.makeAsyncIterator()
@@ -62,7 +62,7 @@ struct AccelerometerWatchTests {
             try folder.accelerometer(0, -1_000, 0)
             let watch = AccelerometerWatch(folders: folder.folders)
             let hold = Hold()
-            let (turns, told) = AsyncStream<PictureTurn?>.makeStream()
+            let (turns, told) = AsyncStream<FrameRotation?>.makeStream()
             let following = try watch.follow { orientation in
                 if orientation.turn == .half { hold.following.withLock { $0?.cancel() } }
                 told.yield(orientation.turn)

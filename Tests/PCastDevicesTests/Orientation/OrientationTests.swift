@@ -13,8 +13,8 @@ struct OrientationTests {
         return Gravity(x: share * sin(turn), y: -share * cos(turn), z: -Gravity.standard * sin(lean))
     }
 
-    @Test("each quarter is told by which edge is down", arguments: PictureTurn.allCases)
-    func quarters(_ turn: PictureTurn) {
+    @Test("each quarter is told by which edge is down", arguments: FrameRotation.allCases)
+    func quarters(_ turn: FrameRotation) {
         var orientation = Orientation()
         #expect(orientation.turn == nil)
         orientation.feel(Self.gravity(turned: Double(turn.degrees)))
@@ -27,7 +27,7 @@ struct OrientationTests {
         orientation.feel(Gravity(x: 9.81, y: 0, z: 0))
         #expect(orientation.turn == .clockwise90)
         orientation.feel(Gravity(x: 0, y: -9.81, z: 0))
-        #expect(orientation.turn == PictureTurn.none)
+        #expect(orientation.turn == FrameRotation.none)
     }
 
     @Test("between two quarters the one before stays until 60 degrees are passed, in both directions")
@@ -35,7 +35,7 @@ struct OrientationTests {
         var orientation = Orientation(turn: .some(.none))
         for angle in 0...59 {
             orientation.feel(Self.gravity(turned: Double(angle)))
-            #expect(orientation.turn == PictureTurn.none, "at \(angle)")
+            #expect(orientation.turn == FrameRotation.none, "at \(angle)")
         }
         orientation.feel(Self.gravity(turned: 61))
         #expect(orientation.turn == .clockwise90)
@@ -44,7 +44,7 @@ struct OrientationTests {
             #expect(orientation.turn == .clockwise90, "back at \(angle)")
         }
         orientation.feel(Self.gravity(turned: 29))
-        #expect(orientation.turn == PictureTurn.none)
+        #expect(orientation.turn == FrameRotation.none)
         orientation.feel(Self.gravity(turned: -61))
         #expect(orientation.turn == .clockwise270)
         orientation.feel(Self.gravity(turned: 180))
@@ -59,7 +59,7 @@ struct OrientationTests {
             #expect(orientation.turn == .clockwise90, "leaned by \(tilt)")
         }
         orientation.feel(Self.gravity(turned: 0, leaned: 55))
-        #expect(orientation.turn == PictureTurn.none)
+        #expect(orientation.turn == FrameRotation.none)
     }
 
     @Test("one that has lain flat from the beginning has told nothing")
@@ -78,7 +78,7 @@ struct OrientationTests {
     func movements(_ gravity: Gravity) {
         var orientation = Orientation(turn: .some(.none))
         orientation.feel(gravity)
-        #expect(orientation.turn == PictureTurn.none)
+        #expect(orientation.turn == FrameRotation.none)
     }
 
     @Test("a mount matrix of udev's database turns a sensor's axes into the screen's")
@@ -88,7 +88,7 @@ struct OrientationTests {
         #expect(matrix.apply(Gravity(x: 1, y: 2, z: 3)) == Gravity(x: -2, y: -1, z: 3))
         var orientation = Orientation()
         orientation.feel(matrix.apply(Gravity(x: 523 * 0.019163, y: 13 * 0.019163, z: 5 * 0.019163)))
-        #expect(orientation.turn == PictureTurn.none)
+        #expect(orientation.turn == FrameRotation.none)
     }
 
     @Test(

@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastDevices
@@ -8,10 +8,10 @@ import Testing
 @Suite("Which way pictures are turned")
 struct RotationPolicyTests {
     /// A telephone's: the sensor is a landscape one, so that its picture must be turned to stand upright.
-    private static let telephone = PictureTurn.clockwise90
+    private static let telephone = FrameRotation.clockwise90
     private static let sensor = Dimensions(width: 1_280, height: 720)
 
-    private static func turned(_ dimensions: Dimensions, by turn: PictureTurn) -> Dimensions {
+    private static func turned(_ dimensions: Dimensions, by turn: FrameRotation) -> Dimensions {
         turn.exchangesSides ? Dimensions(width: dimensions.height, height: dimensions.width) : dimensions
     }
 
@@ -19,10 +19,10 @@ struct RotationPolicyTests {
         """
         "Follow device rotation will ensure that video frames match the orientation in which the user is holding the \
         device, regardless of how the app UI may be oriented": held sideways, video is in landscape mode
-        """, arguments: PictureTurn.allCases, [FacingMode.user, .environment])
-    func followDevice(_ userInterface: PictureTurn, _ facing: FacingMode) {
+        """, arguments: FrameRotation.allCases, [FacingMode.user, .environment])
+    func followDevice(_ userInterface: FrameRotation, _ facing: FacingMode) {
         let policy = RotationPolicy(mode: .followDeviceRotation, mounting: Self.telephone, facing: facing)
-        for held in PictureTurn.allCases {
+        for held in FrameRotation.allCases {
             let decision = policy.decide(device: Orientation(turn: held), userInterface: userInterface)
             #expect(decision.guide == .device && !decision.isUnmet)
             let dimensions = Self.turned(Self.sensor, by: decision.turn)
@@ -34,8 +34,8 @@ struct RotationPolicyTests {
         """
         "Following UI rotation allows your app to keep the video orientation locked to the UI rotation, regardless of \
         how the user is holding the device": a UI locked in portrait mode has portrait video even held sideways
-        """, arguments: PictureTurn.allCases, [FacingMode.user, .environment])
-    func followUI(_ held: PictureTurn, _ facing: FacingMode) {
+        """, arguments: FrameRotation.allCases, [FacingMode.user, .environment])
+    func followUI(_ held: FrameRotation, _ facing: FacingMode) {
         let policy = RotationPolicy(mode: .followUIRotation, mounting: Self.telephone, facing: facing)
         let decision = policy.decide(device: Orientation(turn: held), userInterface: .none)
         #expect(decision == .init(turn: .clockwise90, guide: .userInterface))
@@ -68,9 +68,10 @@ struct RotationPolicyTests {
     /// A world with a mark for up, seen by a camera on a device that is turned: which way up lies in the camera's
     /// picture. Worked out by directions and not by the policy's own sums.
     @Test(
-        "whichever way a device is held, what is up in the world is up in the picture", arguments: PictureTurn.allCases,
-        PictureTurn.allCases)
-    func upright(_ held: PictureTurn, _ mounting: PictureTurn) {
+        "whichever way a device is held, what is up in the world is up in the picture",
+        arguments: FrameRotation.allCases,
+        FrameRotation.allCases)
+    func upright(_ held: FrameRotation, _ mounting: FrameRotation) {
         for facing in [FacingMode.environment, .user, .undefined] {
             let policy = RotationPolicy(mode: .automatic, mounting: mounting, facing: facing)
             let decision = policy.decide(device: Orientation(turn: held), userInterface: .none)

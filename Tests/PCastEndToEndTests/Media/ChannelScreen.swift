@@ -1,10 +1,10 @@
-import PCastMedia
+import PCastCore
 import PCastRendering
 
 /// Reads of each picture that it is shown the strip, and whether a block of magenta stands where a page of the tests has it.
 final class ChannelScreen: RenderSurface {
     struct Sight: Sendable {
-        var stamp: TestPictureStamp?
+        var stamp: TestPatternStamp?
         var isCovered: Bool
     }
 
@@ -19,7 +19,7 @@ final class ChannelScreen: RenderSurface {
     func show(_ frame: VideoFrame) { sights.add(Self.look(at: frame)) }
 
     static func look(at frame: VideoFrame) -> Sight {
-        Sight(stamp: TestPictureStrip.read(frame), isCovered: isCovered(frame))
+        Sight(stamp: TestPatternStrip.read(frame), isCovered: isCovered(frame))
     }
 
     /// Magenta is 202 and 222 in both differences (BT.601), and nothing of the test picture is; coding blurs the edges.
@@ -36,8 +36,8 @@ final class ChannelScreen: RenderSurface {
         return seen * 100 > all * 98
     }
 
-    var arrangement: PictureArrangement {
-        get { PictureArrangement() }
+    var arrangement: FrameArrangement {
+        get { FrameArrangement() }
         set {}
     }
 

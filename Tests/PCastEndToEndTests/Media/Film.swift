@@ -21,7 +21,7 @@ struct Film: Sendable {
         let usualDifference: Double
     }
 
-    static func make(seconds: Int, in place: Workplace) async throws -> Film {
+    static func make(seconds: Int, in place: TestWorkspace) async throws -> Film {
         let path = place.path("film.mp4")
         try await place.run(
             "ffmpeg",

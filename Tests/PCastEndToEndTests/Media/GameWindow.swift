@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastPlayback
 import PCastTimeline
 import Synchronization

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 
 /// A programme that is being made, as HTTP Live Streaming with dates, each of whose pictures says which one it is. All of it may
 /// be gone back to.
@@ -15,7 +15,7 @@ struct LiveProgramme: Sendable {
     /// - Parameters:
     ///   - head: how much of it there is at the beginning, in seconds.
     ///   - seconds: of all.
-    static func make(head: Int, seconds: Int, in place: Workplace) async throws -> LiveProgramme {
+    static func make(head: Int, seconds: Int, in place: TestWorkspace) async throws -> LiveProgramme {
         let raw = place.path("raw.yuv")
         try write(seconds * rate, to: raw)
         let folder = place.path("live")
@@ -73,8 +73,8 @@ struct LiveProgramme: Sendable {
             }
             // A strip of nothing but zeros would be black.
             let time = StampedProgramme.began + .milliseconds(Int64(index) * 1_000 / Int64(rate))
-            TestPictureStrip.draw(
-                TestPictureStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
+            TestPatternStrip.draw(
+                TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
             var data = Data(capacity: size.width * size.height * 3 / 2)
             for (plane, stride, width, height) in [
                 (frame.planeY, frame.strideY, size.width, size.height),

@@ -16,7 +16,7 @@ struct MediaFile: Sendable {
     }
 
     let path: String
-    let place: Workplace
+    let place: TestWorkspace
 
     /// Decodes the whole file. Throws when FFmpeg complains about anything in it.
     func tracks() async throws -> [Track] {

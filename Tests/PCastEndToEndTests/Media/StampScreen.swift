@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastPlayback
 import PCastRendering
 import Synchronization
@@ -7,7 +7,7 @@ import Synchronization
 /// Reads the strip of each picture it is shown, and notes what the player said of it at that moment.
 final class StampScreen: RenderSurface {
     struct Sight: Sendable {
-        var stamp: TestPictureStamp
+        var stamp: TestPatternStamp
         var timecode: WallTime?
         var position: TimeSpan?
         var shown: WallTime
@@ -27,7 +27,7 @@ final class StampScreen: RenderSurface {
     }
 
     func show(_ frame: VideoFrame) {
-        let stamp = TestPictureStrip.read(frame)
+        let stamp = TestPatternStrip.read(frame)
         isDarkNow.withLock { $0 = stamp == nil }
         guard let stamp else { return }
         let playhead = player.withLock { $0 }()?.playhead
@@ -35,8 +35,8 @@ final class StampScreen: RenderSurface {
         sights.add(Sight(stamp: stamp, timecode: playhead?.timecode, position: playhead?.position, shown: now))
     }
 
-    var arrangement: PictureArrangement {
-        get { PictureArrangement() }
+    var arrangement: FrameArrangement {
+        get { FrameArrangement() }
         set {}
     }
 

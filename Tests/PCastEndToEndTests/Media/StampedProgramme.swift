@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 
 /// A programme as HTTP Live Streaming on a server of its own, each of whose pictures says which one it is, with a tone, the
 /// time of day, and an event message in the middle of it.
@@ -14,7 +14,7 @@ struct StampedProgramme: Sendable {
 
     let address: String
 
-    static func make(seconds: Int, in place: Workplace) async throws -> StampedProgramme {
+    static func make(seconds: Int, in place: TestWorkspace) async throws -> StampedProgramme {
         let raw = place.path("raw.yuv")
         try pictures(seconds * rate).write(to: URL(fileURLWithPath: raw))
         let folder = place.path("programme")
@@ -63,8 +63,8 @@ struct StampedProgramme: Sendable {
                 plane.update(repeating: UInt8(110 + index % 30), count: frame.strideUV * size.height / 2)
             }
             let time = began + .microseconds(Int64(index) * 1_000_000 / Int64(rate))
-            TestPictureStrip.draw(
-                TestPictureStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
+            TestPatternStrip.draw(
+                TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
             for (plane, stride, width, height) in [
                 (frame.planeY, frame.strideY, size.width, size.height),
                 (frame.planeU, frame.strideUV, size.width / 2, size.height / 2),

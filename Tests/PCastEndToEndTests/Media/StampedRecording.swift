@@ -1,10 +1,10 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 /// The test picture and its sound as a file, recorded from a stream of this system.
 enum StampedRecording {
     /// - Parameter seconds: about so long.
-    static func make(_ name: String, seconds: Int, in place: Workplace) async throws -> MediaFile {
+    static func make(_ name: String, seconds: Int, in place: TestWorkspace) async throws -> MediaFile {
         let path = place.path(name)
         let publisher = try place.pcast(
             "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")

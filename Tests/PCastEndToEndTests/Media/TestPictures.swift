@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The test picture in files that programs wrote.
 extension MediaFile {
@@ -6,13 +6,13 @@ extension MediaFile {
     ///
     /// - Parameters:
     ///   - width: pictures are read at this size, a multiple of 64.
-    func stamps(width: Int = 640, height: Int = 360) async throws -> [TestPictureStamp?] {
+    func stamps(width: Int = 640, height: Int = 360) async throws -> [TestPatternStamp?] {
         let pictures = try await pictures(
             width: width, height: height, format: "yuv420p", byteCount: width * height * 3 / 2)
         return pictures.map { Self.stamp($0, Dimensions(width: width, height: height)) }
     }
 
-    private static func stamp(_ bytes: ArraySlice<UInt8>, _ dimensions: Dimensions) -> TestPictureStamp? {
+    private static func stamp(_ bytes: ArraySlice<UInt8>, _ dimensions: Dimensions) -> TestPatternStamp? {
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: VideoFrame.layout(dimensions).byteCount, alignment: 32)
         let frame = VideoFrame(
@@ -23,6 +23,6 @@ extension MediaFile {
                 frame.planeY[row * frame.strideY + column] = bytes[bytes.startIndex + row * dimensions.width + column]
             }
         }
-        return TestPictureStrip.read(frame)
+        return TestPatternStrip.read(frame)
     }
 }

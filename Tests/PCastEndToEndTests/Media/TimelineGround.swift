@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastTimeline
 
 /// A platform that keeps its timelines on disk, may be killed and comes again where it was, and the producer of one game.
@@ -7,16 +7,16 @@ actor TimelineGround {
     static let league = "NHL"
     static let game = "2354717"
 
-    private let place: Workplace
+    private let place: TestWorkspace
     private var platform: LocalPlatform
 
-    static func start(in place: Workplace) async throws -> TimelineGround {
+    static func start(in place: TestWorkspace) async throws -> TimelineGround {
         TimelineGround(place, try await serve(in: place, port: "0"))
     }
 
-    private init(_ place: Workplace, _ platform: LocalPlatform) { (self.place, self.platform) = (place, platform) }
+    private init(_ place: TestWorkspace, _ platform: LocalPlatform) { (self.place, self.platform) = (place, platform) }
 
-    private static func serve(in place: Workplace, port: String) async throws -> LocalPlatform {
+    private static func serve(in place: TestWorkspace, port: String) async throws -> LocalPlatform {
         let program = try place.start(
             BuiltProgram.path("pcast"),
             [

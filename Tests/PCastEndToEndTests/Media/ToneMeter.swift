@@ -1,10 +1,10 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastRendering
 import Synchronization
 
 /// A loudspeaker that measures what it would be heard with.
-final class ToneMeter: SoundOutput {
+final class ToneMeter: AudioOutput {
     private struct State {
         var volume = 1.0
         var level = 0.0

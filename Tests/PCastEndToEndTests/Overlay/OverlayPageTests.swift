@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastOverlay
 import PCastPlayback
 import Testing
@@ -11,7 +11,7 @@ extension EndToEnd {
     struct OverlayPageTests {
         @Test("Whatever pages do, the player plays on; who comes back is told what is so; who is disabled is gone")
         func story() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let programme = try await StampedProgramme.make(seconds: 60, in: place)
                 let stage = try await OverlayStage(programme)
                 let (player, browser) = (stage.player, try await Browser.start(in: place))
@@ -137,7 +137,7 @@ extension EndToEnd {
 
         @Test("Of a page that hangs a warning is raised, and then the end of the overlay; the player plays on")
         func silence() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let browser = try await Browser.start(in: place)
                 let configuration = OverlayCore.Configuration(
                     warning: .seconds(2 as Int64), fatal: .seconds(8 as Int64), expectsPages: false,

@@ -12,7 +12,7 @@ extension EndToEnd {
     struct OverlayRollCallTests {
         @Test("Each comes once to each kind of observer, and nothing answers itself on the wire")
         func rollCall() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let browser = try await Browser.start(in: place)
                 let stage = try await OverlayStage(try await StampedProgramme.make(seconds: 60, in: place))
                 let roll = OverlayRollCall(stage.audience, of: stage.overlay, browser)
@@ -215,7 +215,7 @@ extension EndToEnd {
         }
 
         private static func errors(
-            _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser, _ place: Workplace
+            _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser, _ place: TestWorkspace
         ) async throws {
             try await roll.call(
                 "an error of the page", hears: [.easeLiveError], sent: ["app.error"], received: ["easelive.error"]

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastOverlay
 import Testing
 
@@ -14,7 +14,7 @@ final class OverlayStage: Sendable {
     let screen: StampScreen
     let tone = ToneMeter()
     /// Where the picture was seen on black, as of the last picture: from left, top, width and height.
-    let frames = Awaited<FramedPicture>()
+    let frames = Awaited<DisplayedFrame>()
     let audience: OverlayAudience
     let address: String
     let viewerAddress: String
@@ -30,8 +30,8 @@ final class OverlayStage: Sendable {
     ) async throws {
         let (screen, tone, frames) = (StampScreen(), tone, frames)
         self.screen = screen
-        let composition = PictureComposition { frame in
-            frames.add(FramedPicture(frame))
+        let composition = FrameComposition { frame in
+            frames.add(DisplayedFrame(frame))
             screen.show(frame)
         }
         player = Player(

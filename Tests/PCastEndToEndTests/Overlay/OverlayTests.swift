@@ -1,5 +1,5 @@
 import Foundation
-import PCastMedia
+import PCastCore
 import PCastOverlay
 import PCastPlayback
 import Testing
@@ -15,7 +15,7 @@ extension EndToEnd {
 
         @Test("A person steers the player by the page, and everybody hears of everything once")
         func story() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let programme = try await StampedProgramme.make(seconds: 60, in: place)
                 let stage = try await OverlayStage(programme)
                 let (player, browser) = (stage.player, try await Browser.start(in: place))
@@ -257,7 +257,7 @@ extension EndToEnd {
         }
 
         /// The status by the producer's door, and what cannot be played.
-        private func ends(_ stage: OverlayStage, _ browser: Browser, _ place: Workplace) async throws {
+        private func ends(_ stage: OverlayStage, _ browser: Browser, _ place: TestWorkspace) async throws {
             let (door, token) = ("\(stage.origin)/program/final/status", stage.overlay.controllerToken)
             #expect(try await browser.put("hidden", to: door, token: "wrong") == 401)
             #expect(try await browser.put("hidden", to: door, token: token) == 204)

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastOverlay
 import PCastPlayback
 import PCastTimeline
@@ -28,7 +28,7 @@ extension EndToEnd {
 
         @Test("It shows what the picture has come to, takes back what the viewer leaves, and is whole after a reload")
         func story() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let programme = try await LiveProgramme.make(head: 40, seconds: 190, in: place)
                 let ground = try await TimelineGround.start(in: place)
                 let log = try Self.past(of: programme)
@@ -68,7 +68,7 @@ extension EndToEnd {
 
         // MARK: The feed
 
-        private static func describe(_ ground: TimelineGround, _ place: Workplace) async throws {
+        private static func describe(_ ground: TimelineGround, _ place: TestWorkspace) async throws {
             let info = #"""
                 {"venue_name":"Eisstadion","teams":[{"type":"home","code":"BER","name":"Berlin"},
                 {"type":"visitor","code":"ZRH","name":"Zürich"}]}
@@ -124,7 +124,7 @@ extension EndToEnd {
         }
 
         /// What happens now comes with its picture.
-        private func live(_ ground: TimelineGround, _ place: Workplace, _ browser: Browser) async throws {
+        private func live(_ ground: TimelineGround, _ place: TestWorkspace, _ browser: Browser) async throws {
             try await ground.add("--id", "now", "--type", "goal", "--team", "home", "--description", "Now!")
             try await browser.wait(for: "standing.has('now')")
             // Of another sport the board shows what it knows, as it is written.

@@ -48,7 +48,7 @@ final class Awaited<Value: Sendable>: Sendable {
     ///
     /// - Parameter earlier: so many of the first are passed over.
     func first(
-        after earlier: Int = 0, within limit: Duration = .patience,
+        after earlier: Int = 0, within limit: Duration = .timeout,
         where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async -> Value? {
         await withCheckedContinuation { continuation in

@@ -9,7 +9,7 @@ final class Browser: Sendable {
     private init(_ program: RunningProgram) { self.program = program }
 
     /// Returns when it can be told things.
-    static func start(in place: Workplace) async throws -> Browser {
+    static func start(in place: TestWorkspace) async throws -> Browser {
         let program = try place.start("\(BuiltProgram.peers)/chromium_hand.py", [], hears: true)
         guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("the browser is not ready\n\(program.report)")

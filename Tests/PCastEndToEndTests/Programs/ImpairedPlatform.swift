@@ -13,7 +13,7 @@ struct ImpairedPlatform: Sendable {
     private static let bad = "127.0.0.3"
 
     /// - Parameter steps: what the bad network becomes each time that it is asked to, as `--step` takes them.
-    static func start(in place: Workplace, steps: [String]) async throws -> ImpairedPlatform {
+    static func start(in place: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",
             LocalPlatform.application, limit: .longestSuite)
@@ -48,7 +48,7 @@ struct ImpairedPlatform: Sendable {
 extension RunningProgram {
     /// The first row of data quality of that kind since a time; returns how many seconds after it was told.
     func quality(
-        _ status: String, _ reason: String, since time: Date, within limit: Duration = .patience
+        _ status: String, _ reason: String, since time: Date, within limit: Duration = .timeout
     ) async throws -> Double {
         let told = try await self.event("dataQuality", within: limit) { event in
             event["status"].text == status && event["reason"].text == reason

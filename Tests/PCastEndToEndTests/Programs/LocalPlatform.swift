@@ -4,13 +4,13 @@ struct LocalPlatform: Sendable {
 
     let program: RunningProgram
     let uri: String
-    let place: Workplace
+    let place: TestWorkspace
 
     /// Starts `pcast serve` on free ports of loopback.
     ///
     /// - Parameter options: beside those.
     static func start(
-        in place: Workplace, _ options: [String] = [], limit: Duration = .longestRun
+        in place: TestWorkspace, _ options: [String] = [], limit: Duration = .longestRun
     ) async throws -> LocalPlatform {
         let arguments = [
             "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", application, "--json",
@@ -19,7 +19,7 @@ struct LocalPlatform: Sendable {
         return try await LocalPlatform(program, in: place)
     }
 
-    init(_ program: RunningProgram, in place: Workplace) async throws {
+    init(_ program: RunningProgram, in place: TestWorkspace) async throws {
         self.program = program
         self.place = place
         guard let uri = try await program.event("listening")["uri"].text else {
@@ -29,7 +29,7 @@ struct LocalPlatform: Sendable {
     }
 
     /// One that was started otherwise, and told where it listens.
-    init(_ program: RunningProgram, uri: String, in place: Workplace) {
+    init(_ program: RunningProgram, uri: String, in place: TestWorkspace) {
         self.program = program
         self.place = place
         self.uri = uri

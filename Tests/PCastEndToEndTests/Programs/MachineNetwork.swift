@@ -6,14 +6,14 @@ struct MachineNetwork: Sendable {
     static let addresses = ["10.77.0.2", "2001:db8:77::2"]
 
     let name: String
-    let place: Workplace
+    let place: TestWorkspace
     private let program: RunningProgram
 
     /// The network of the other machine.
     var outside: String { "\(name)-outside" }
 
     /// - Parameter words: what the interface has, of `v4`, `v6` and `route`; see `machine_network.sh`.
-    static func start(_ words: String, in place: Workplace) async throws -> MachineNetwork {
+    static func start(_ words: String, in place: TestWorkspace) async throws -> MachineNetwork {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
         let arguments = words.split(separator: " ").map(String.init)
         let program = try place.start(

@@ -5,7 +5,7 @@
 /// something is: those compare the times that the programs themselves tell.
 extension Duration {
     /// For anything that a program does.
-    static let patience = Duration.seconds(90)
+    static let timeout = Duration.seconds(90)
 
     /// For the end of a program that nobody has ended: it is killed then.
     static let longestRun = Duration.seconds(280)

@@ -10,7 +10,7 @@ struct Peer: Sendable {
     ///   - namespace: the network that it joins; nil for this computer's.
     ///   - hears: whether it is told things on its standard input.
     init(
-        _ name: String, _ arguments: [String], in namespace: String?, of place: Workplace, seconds: Int,
+        _ name: String, _ arguments: [String], in namespace: String?, of place: TestWorkspace, seconds: Int,
         hears: Bool = false
     ) throws {
         let path = "\(BuiltProgram.peers)/\(name)"
@@ -25,7 +25,7 @@ struct Peer: Sendable {
     }
 
     /// Waits until it says that it can be told things.
-    func awaitReadiness(within limit: Duration = .patience) async throws {
+    func awaitReadiness(within limit: Duration = .timeout) async throws {
         guard await program.output.lines.first(within: limit, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("\(program.name) is not ready\n\(program.report)")
         }

@@ -52,7 +52,7 @@ final class RunningProgram: Sendable {
 
     /// Waits for the end, asked for or not; returns the exit status, when everything that was written is here.
     @discardableResult
-    func exitStatus(within limit: Duration = .patience) async throws -> Int32 {
+    func exitStatus(within limit: Duration = .timeout) async throws -> Int32 {
         guard let status = await exits.first(within: limit) else {
             throw EndToEndFailure("\(name) still runs after \(limit)\n\(report)")
         }
@@ -80,7 +80,7 @@ final class RunningProgram: Sendable {
 
     /// The first event of that name that matches, whether it came already or is still to come.
     func event(
-        _ name: String, within limit: Duration = .patience,
+        _ name: String, within limit: Duration = .timeout,
         where matches: @escaping @Sendable (JSON) -> Bool = { _ in true }
     ) async throws -> JSON {
         let line = await output.lines.first(within: limit) { line in
@@ -105,7 +105,7 @@ final class RunningProgram: Sendable {
 
     /// The first message to people that contains a text.
     func message(
-        containing text: String, after earlier: Int = 0, within limit: Duration = .patience
+        containing text: String, after earlier: Int = 0, within limit: Duration = .timeout
     ) async throws -> String {
         guard let line = await messages.lines.first(after: earlier, within: limit, where: { $0.contains(text) }) else {
             throw EndToEndFailure("\(name) did not say “\(text)” within \(limit)\n\(report)")

@@ -6,14 +6,14 @@ struct TwoNetworks: Sendable {
     static let server = "10.9.0.1"
 
     let name: String
-    let place: Workplace
+    let place: TestWorkspace
     let platform: LocalPlatform
 
     /// Media's port, and that of TLS, at which the platform has everything.
     static let mediaPort = 8189
     static let securePort = 8443
 
-    static func start(in place: Workplace) async throws -> TwoNetworks {
+    static func start(in place: TestWorkspace) async throws -> TwoNetworks {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
         let networks = try place.start("\(BuiltProgram.peers)/two_networks.sh", [name])
         guard await networks.output.lines.first(where: { $0 == "ready" }) != nil else {
@@ -37,7 +37,9 @@ struct TwoNetworks: Sendable {
         try Self.pcast(arguments, in: "\(name)-client", of: place)
     }
 
-    private static func pcast(_ arguments: [String], in network: String, of place: Workplace) throws -> RunningProgram {
+    private static func pcast(_ arguments: [String], in network: String, of place: TestWorkspace) throws
+        -> RunningProgram
+    {
         try place.start(
             "\(BuiltProgram.peers)/namespace.sh",
             [

@@ -6,7 +6,7 @@ struct URIPlatform: Sendable {
     let local: LocalPlatform
     let pcast: PCast
 
-    static func start(in place: Workplace, _ options: String...) async throws -> URIPlatform {
+    static func start(in place: TestWorkspace, _ options: String...) async throws -> URIPlatform {
         let local = try await LocalPlatform.start(in: place, options)
         let pcast = PCast(PCastOptions(uri: local.uri))
         _ = try await pcast.start(authenticationToken: try await local.authenticationToken())

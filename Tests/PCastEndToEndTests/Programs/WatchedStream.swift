@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 
 /// A stream that the test watches itself, by the SDK.
 struct WatchedStream: Sendable {
@@ -30,7 +30,7 @@ struct WatchedStream: Sendable {
     }
 
     /// Waits until the picture is so high; of the sizes that came after so many others.
-    func height(_ height: Int, since count: Int, within limit: Duration = .patience) async throws {
+    func height(_ height: Int, since count: Int, within limit: Duration = .timeout) async throws {
         let size = await sizes.first(within: limit) { $0.number >= count && $0.height == height }
         guard size != nil else {
             throw EndToEndFailure("no picture of \(height) rows within \(limit): \(sizes.values.map(\.height))")

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -10,7 +10,7 @@ extension EndToEnd {
             "Uri source, used to stream from uri: a deviceId that is a URI is published, and viewers see its frames",
             .timeLimit(.minutes(5)), arguments: [DeviceConstraint.Kind.ideal, .exact])
         func published(_ kind: DeviceConstraint.Kind) async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let programme = try await StampedProgramme.make(seconds: 20, in: place)
                 let platform = try await LocalPlatform.start(in: place)
                 let pcast = PCast(PCastOptions(uri: platform.uri))
@@ -26,7 +26,7 @@ extension EndToEnd {
                 let watched = try await WatchedStream.open("\(publisher.streamID)", of: platform)
                 try await watched.height(StampedProgramme.size.height, since: 0)
                 let frame = try #require(watched.renderer.lastVideoFrameRendered)
-                #expect(TestPictureStrip.read(frame) != nil)
+                #expect(TestPatternStrip.read(frame) != nil)
                 await watched.close()
                 media.stop()
                 await pcast.shutdown()

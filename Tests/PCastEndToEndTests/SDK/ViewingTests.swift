@@ -13,7 +13,7 @@ extension EndToEnd {
             let viewer: RunningProgram
 
             /// Publishes the synthetic sources and views them.
-            static func open(in place: Workplace, _ variables: [String: String]) async throws -> Scene {
+            static func open(in place: TestWorkspace, _ variables: [String: String]) async throws -> Scene {
                 let platform = try await LocalPlatform.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
@@ -47,7 +47,7 @@ extension EndToEnd {
             /// Waits until so many more frames were rendered.
             func frames(_ count: Int) async throws {
                 func rendered() async throws -> Int { Int(try await ask("frames").dropFirst(7)) ?? 0 }
-                let (first, deadline) = (try await rendered(), ContinuousClock.now + .patience)
+                let (first, deadline) = (try await rendered(), ContinuousClock.now + .timeout)
                 while try await rendered() < first + count {
                     guard ContinuousClock.now < deadline else {
                         throw EndToEndFailure("the frames do not go on\n\(viewer.report)")
@@ -64,19 +64,20 @@ extension EndToEnd {
         }
 
         /// Without a display and without an audio device.
-        private static func bare(_ place: Workplace) throws -> [String: String] {
+        private static func bare(_ place: TestWorkspace) throws -> [String: String] {
             try audio(place, "", display: "")
         }
 
         private static func audio(
-            _ place: Workplace, _ configuration: String, display: String
+            _ place: TestWorkspace, _ configuration: String, display: String
         ) throws -> [String: String] {
             let path = place.path("alsa.conf")
             try configuration.write(toFile: path, atomically: true, encoding: .utf8)
             return ["ALSA_CONFIG_PATH": path, "DISPLAY": display, "WAYLAND_DISPLAY": ""]
         }
 
-        private static func startDisplay(in place: Workplace) async throws -> (server: RunningProgram, name: String) {
+        private static func startDisplay(in place: TestWorkspace) async throws -> (server: RunningProgram, name: String)
+        {
             let server = try place.start(
                 "/usr/bin/Xvfb",
                 ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x720x24"])
@@ -89,16 +90,16 @@ extension EndToEnd {
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb"),
                 "left out: windows: Xvfb is not installed (apt-get install xvfb)"), .timeLimit(.minutes(5)))
         func window() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let (server, display) = try await Self.startDisplay(in: place)
                 let scene = try await Scene.open(in: place, try Self.audio(place, "", display: display))
                 try await scene.expect("status ok")
                 try await scene.expect("surface window")
-                var seen: [TestPictureStamp] = []
-                let deadline = ContinuousClock.now + .patience
+                var seen: [TestPatternStamp] = []
+                let deadline = ContinuousClock.now + .timeout
                 while seen.count < 3, ContinuousClock.now < deadline {
                     let frame = try await RenderTests.look(at: display, in: place)
-                    guard let stamp = TestPictureStrip.read(frame), stamp != seen.last else { continue }
+                    guard let stamp = TestPatternStrip.read(frame), stamp != seen.last else { continue }
                     #expect(frame.dimensions == Dimensions(width: 1_280, height: 720))
                     seen.append(stamp)
                 }
@@ -123,7 +124,7 @@ extension EndToEnd {
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb"),
                 "left out: windows: Xvfb is not installed (apt-get install xvfb)"), .timeLimit(.minutes(5)))
         func interruption() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let (server, display) = try await Self.startDisplay(in: place)
                 let scene = try await Scene.open(in: place, try Self.audio(place, "", display: display))
                 try await scene.expect("surface window")
@@ -139,7 +140,7 @@ extension EndToEnd {
         @Test(
             "Without a display the render surface is memory, from which the application draws", .timeLimit(.minutes(5)))
         func memory() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let scene = try await Scene.open(in: place, try Self.bare(place))
                 try await scene.expect("status ok")
                 try await scene.expect("surface memory")
@@ -154,7 +155,7 @@ extension EndToEnd {
 
         @Test("A renderer that is created without options plays audio", .timeLimit(.minutes(5)))
         func audio() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let played = place.path("played.raw")
                 let configuration = """
                     pcm.!default { type file slave.pcm { type null } file "\(played)" format "raw" }
@@ -163,7 +164,7 @@ extension EndToEnd {
                 try await scene.expect("status ok")
                 #expect(try await scene.ask("audio") == "audio true")
                 // The synthetic source has a beep each second.
-                let deadline = ContinuousClock.now + .patience
+                let deadline = ContinuousClock.now + .timeout
                 var isHeard = false
                 while !isHeard, ContinuousClock.now < deadline {
                     try await scene.frames(10)

@@ -1,7 +1,7 @@
 import Foundation
 import PCast
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import Testing
 
 extension EndToEnd.Seed {

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 extension EndToEnd.Seed {

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 extension EndToEnd.Seed {
@@ -12,7 +12,7 @@ extension EndToEnd.Seed {
 
         @Test("A platform that is asked to end says “maintenance” to all", .timeLimit(.minutes(5)))
         func maintenance() async throws {
-            try await Workplace.run { place in
+            try await TestWorkspace.run { place in
                 let shared = try await SharedPlatform.start(in: place)
                 let published = try await shared.publish()
                 let watched = try await shared.watch(published.publisher.streamID)

@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 /// How a stream can be ended for real, with what publisher, viewer and backend see of it.

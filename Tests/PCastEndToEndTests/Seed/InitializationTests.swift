@@ -1,7 +1,7 @@
 import Foundation
 import Logging
 import PCast
-import PCastMedia
+import PCastCore
 import Synchronization
 import Testing
 

@@ -1,6 +1,6 @@
 import PCast
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import Testing
 
 extension EndToEnd.Seed {

@@ -1,6 +1,6 @@
 import Foundation
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 /// Streams over networks that become bad step by step, for all tests of a suite: they run beside each other from its
@@ -50,7 +50,7 @@ struct QualityScenes: Sendable {
         }
     }
 
-    static func start(in place: Workplace) async throws -> QualityScenes {
+    static func start(in place: TestWorkspace) async throws -> QualityScenes {
         let rates = ["rate=600k", "rate=100k"]
         async let uplink = narrow(
             in: place, isPublisherBad: true, rates + ["up down"],
@@ -85,7 +85,7 @@ struct QualityScenes: Sendable {
 
     /// - Parameter steps: what the bad network becomes.
     private static func narrow(
-        in place: Workplace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true, rows: [[Row]]
+        in place: TestWorkspace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true, rows: [[Row]]
     ) async throws -> Scene {
         let network = try await ImpairedPlatform.start(in: place, steps: steps)
         let publisher = try await publish(to: network, isBad: isPublisherBad, hasSound: hasSound)
@@ -94,7 +94,7 @@ struct QualityScenes: Sendable {
         return Scene(network: network, publisher: publisher, viewer: viewer, other: other, rows: rows)
     }
 
-    private static func cut(in place: Workplace) async throws -> Scene {
+    private static func cut(in place: TestWorkspace) async throws -> Scene {
         let network = try await ImpairedPlatform.start(in: place, steps: ["down", "up"])
         let publisher = try await publish(to: network, isBad: true)
         let viewer = try await watch(publisher, of: network, isBad: false)
@@ -185,7 +185,7 @@ struct QualityScenesTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await Workplace.run { place in
+        try await TestWorkspace.run { place in
             let scenes = try await QualityScenes.start(in: place)
             async let play: Void = scenes.play()
             try await QualityScenes.$shared.withValue(scenes) { try await function() }

@@ -1,7 +1,7 @@
 import Foundation
 import PCast
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import Testing
 
 /// One platform in a process of its own, with its application's backend, for all tests of a suite.
@@ -14,9 +14,9 @@ struct SharedPlatform: Sendable {
 
     static func current() throws -> SharedPlatform { try #require(shared, "the suite has a platform") }
 
-    static func start(in place: Workplace) async throws -> SharedPlatform {
+    static func start(in place: TestWorkspace) async throws -> SharedPlatform {
         let platform = try await LocalPlatform.start(
-            in: place, ["--callback-network", "127.0.0.1"], limit: .longestSuite)
+            in: place, ["--webhook-allow", "127.0.0.1"], limit: .longestSuite)
         guard ThisMachine.hasPython else { return SharedPlatform(platform: platform, backend: nil) }
         let backend = try place.start(
             "\(BuiltProgram.peers)/notified.py",
@@ -128,7 +128,7 @@ struct SharedPlatformTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await Workplace.run { place in
+        try await TestWorkspace.run { place in
             let shared = try await SharedPlatform.start(in: place)
             try await SharedPlatform.$shared.withValue(shared) { try await function() }
             #expect(shared.platform.program.isRunning, "the platform outlasts its tests")

@@ -204,7 +204,7 @@ class Story:
             ".some((e) => /gone: kept aside after 1 attempt: answered 410/.test(e.textContent))")
         self.keep("dashboard")
         backend.answers["/gone"] = 204
-        self.page.click('.segments [data-state="aside"]')
+        self.page.click('.segments [data-state="failed"]')
         self.page.wait("!!document.querySelector('#notifications .resend')", 60)
         self.page.click("#resendall")
         self.expect("sent again, none is kept aside", "!document.getElementById('nonotifications').hidden")

@@ -33,7 +33,7 @@ class Platform:
         self._messages = open(f"{options.data}-{number}.err", "w")
         self.process = subprocess.Popen(
             [options.program, "serve", "--json", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application",
-             APPLICATION, "--data", options.data, "--callback-network", "127.0.0.1"],
+             APPLICATION, "--data", options.data, "--webhook-allow", "127.0.0.1"],
             stdout=subprocess.PIPE, stderr=self._messages, text=True)
         self.uri = None
         for line in self.process.stdout:
@@ -147,7 +147,7 @@ def rounds(run, options):
         ended.update(publishers.ended)
     platform = Platform(options, options.rounds)
     # What the last one that was killed left behind may come back for a while, and does not.
-    while b"pcast_streams_awaited 0\n" not in platform.request("GET", "/metrics").read():
+    while b"pcast_streams_reconnecting 0\n" not in platform.request("GET", "/metrics").read():
         time.sleep(0.1)
     # Their ends are written down behind that, and told behind that again.
     patience = time.monotonic() + 60
@@ -156,7 +156,7 @@ def rounds(run, options):
     place = "/pcast/application/studio/notifications?state=pending&length=1"
     while json.load(platform.request("GET", place))["notifications"]:
         time.sleep(0.1)
-    aside = json.load(platform.request("GET", place.replace("pending", "aside")))["notifications"]
+    aside = json.load(platform.request("GET", place.replace("pending", "failed")))["notifications"]
     run.check("nothing was kept aside", not aside)
     run.check("it ends by SIGINT with 0", platform.end(signal.SIGINT) == 0)
     run.check("every notification was signed", receiver.unsigned == 0)

@@ -7,7 +7,7 @@ WIDTH, HEIGHT = 64, 36
 """Pictures are judged at this size, as luma."""
 
 
-class PictureJudge:
+class FrameJudge:
     """Counts frames and the mean change of luma (0...255) from one to the next."""
 
     def __init__(self):
@@ -36,7 +36,7 @@ class PictureJudge:
         run.check("the picture moves", change > 0.05)
 
 
-class SoundJudge:
+class AudioJudge:
     """The root mean square of 16-bit samples (full scale is 1), in all and of the loudest frame."""
 
     def __init__(self):

@@ -21,8 +21,8 @@ class Viewer:
     """Reads both tracks of a connection until it closes."""
 
     def __init__(self, connection):
-        self.picture = pictures.PictureJudge()
-        self.sound = pictures.SoundJudge()
+        self.picture = pictures.FrameJudge()
+        self.sound = pictures.AudioJudge()
         self.first_frame = None
         self._tasks = []
         connection.on("track", lambda track: self._tasks.append(asyncio.ensure_future(self._read(track))))

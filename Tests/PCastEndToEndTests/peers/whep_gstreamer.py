@@ -36,8 +36,8 @@ class Viewer:
     """Decodes what webrtcbin receives."""
 
     def __init__(self, pipeline):
-        self.picture = pictures.PictureJudge()
-        self.sound = pictures.SoundJudge()
+        self.picture = pictures.FrameJudge()
+        self.sound = pictures.AudioJudge()
         self.codecs = {}
         self.first_frame = None
         self._pipeline = pipeline

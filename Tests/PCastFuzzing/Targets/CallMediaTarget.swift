@@ -1,7 +1,7 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
-import PCastRelay
+import PCastSFU
 import PCastWebRTC
 
 /// What a platform sends a client once keys are agreed on. The first byte picks whether the client publishes or views,
@@ -25,7 +25,7 @@ enum CallMediaTarget {
             using: &generator)
         var end = try answer(&connection, certificate, isPublisher: isPublisher, codec, at: now)
         var batch = DatagramBatch()
-        try shakeHands(&connection, &end, &batch, at: &now)
+        try processHandshakes(&connection, &end, &batch, at: &now)
         if isPublisher {
             connection.send(
                 EncodedFrame(
@@ -67,22 +67,22 @@ enum CallMediaTarget {
         var generator = SeededGenerator(seed: 9)
         let local = ICECredentials.random(using: &generator)
         do {
-            var relay = Relay(
-                configuration: RelayConfiguration(
+            var sfu = SFU(
+                configuration: SFUConfiguration(
                     certificate: certificate, advertised: [AgreedEnd.relayAddress], offersTCP: false,
                     clock: AgreedEnd.clock), generator: SeededGenerator(seed: 10))
             var answer: SessionDescription
             if isPublisher {
-                answer = try relay.publish(PeerID(1), stream: AgreedEnd.stream, offer: connection.offer, at: now)
+                answer = try sfu.publish(PeerID(1), stream: AgreedEnd.stream, offer: connection.offer, at: now)
             } else {
                 let publisher = PeerConnection(
                     .publish(video: codec, audio: true, layers: 1),
                     configuration: PeerConnection.Configuration(
                         certificate: certificate, addresses: [AgreedEnd.peerAddress], clock: AgreedEnd.clock,
                         cname: "publisher"), using: &generator)
-                _ = try relay.publish(PeerID(1), stream: AgreedEnd.stream, offer: publisher.offer, at: now)
-                answer = try relay.view(
-                    PeerID(2), stream: AgreedEnd.stream, offer: connection.offer, terms: PeerTerms(), at: now)
+                _ = try sfu.publish(PeerID(1), stream: AgreedEnd.stream, offer: publisher.offer, at: now)
+                answer = try sfu.view(
+                    PeerID(2), stream: AgreedEnd.stream, offer: connection.offer, terms: PeerOptions(), at: now)
             }
             for index in answer.media.indices where answer.media[index].iceUfrag != nil {
                 answer.media[index].iceUfrag = local.ufrag
@@ -97,7 +97,7 @@ enum CallMediaTarget {
         return AgreedEnd(SecureTransport(lite: ICELiteAgent(local: local), handshake: handshake, seed: 11))
     }
 
-    private static func shakeHands(
+    private static func processHandshakes(
         _ connection: inout PeerConnection, _ end: inout AgreedEnd, _ batch: inout DatagramBatch, at now: inout Instant
     ) throws(BrokenInvariant) {
         for _ in 0..<200 where !end.isConnected {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// A DTLS client and a server between whom every datagram may be lost, damaged, repeated or forged.

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastJSON
-import PCastMedia
 
 /// Digest tokens: nothing but what the secret signed is believed.
 enum EdgeAuthTokenTarget {

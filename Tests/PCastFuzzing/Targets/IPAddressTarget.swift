@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// IP addresses and transport addresses as text.
 enum IPAddressTarget {

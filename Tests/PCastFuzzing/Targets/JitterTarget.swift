@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// A jitter buffer under any order of packets and any passing of time.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Packets of H.264 in any order, what is found of key frames among them, and what a viewer is sent that begins with one. The

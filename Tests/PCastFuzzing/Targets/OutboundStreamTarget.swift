@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// A packet log and a peer's stream out of it, under any order of arrival, loss and request.

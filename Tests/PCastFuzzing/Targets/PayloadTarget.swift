@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// RTP payloads of a frame put together, the frame cut up again, and put together once more. The input is chunks; an

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 
 /// Playlists: read, written, read again, placed in time and reloaded. A zero byte divides versions of one playlist, as a
 /// server would answer them one after another.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// RTCP datagrams, everything in them read, and what follows from it.

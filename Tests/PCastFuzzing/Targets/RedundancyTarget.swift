@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// Payloads of redundant audio data (RFC 2198), and which packets they are taken for.

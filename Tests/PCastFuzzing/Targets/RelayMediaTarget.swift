@@ -1,7 +1,7 @@
-import PCastMedia
-import PCastNetwork
+import PCastCore
+import PCastNetworkEmulation
 import PCastRTP
-import PCastRelay
+import PCastSFU
 import PCastWebRTC
 
 /// What a publisher or a viewer sends a relay once keys are agreed on. The first byte picks which, and the codec of video.
@@ -15,10 +15,10 @@ enum RelayMediaTarget {
         let isPublisher = choice & 1 == 0
         let codec: Codec = choice & 2 == 0 ? .vp8 : .h264
         var now = AgreedEnd.now
-        var relay = try relay()
+        var sfu = try sfu()
         var batch = DatagramBatch()
-        var end = try join(&relay, asPublisher: isPublisher, codec)
-        try shakeHands(&relay, &end, &batch, at: &now)
+        var end = try join(&sfu, asPublisher: isPublisher, codec)
+        try processHandshakes(&sfu, &end, &batch, at: &now)
         var packets = AgreedPackets(input)
         var isHeard = false
         while let (packet, pause) = packets.next() {
@@ -31,19 +31,19 @@ enum RelayMediaTarget {
             guard let protected else { continue }
             isHeard = true
             var datagram = protected
-            datagram.withUnsafeMutableBytes { relay.handle($0, from: path, at: now) }
-            try drain(&relay, &batch, at: now) { _ in }
-            try pass(&relay, &batch, until: now)
+            datagram.withUnsafeMutableBytes { sfu.handle($0, from: path, at: now) }
+            try drain(&sfu, &batch, at: now) { _ in }
+            try pass(&sfu, &batch, until: now)
         }
         now += .seconds(2)
-        try pass(&relay, &batch, until: now)
+        try pass(&sfu, &batch, until: now)
         return isHeard
     }
 
-    private static func relay() throws(BrokenInvariant) -> Relay {
+    private static func sfu() throws(BrokenInvariant) -> SFU {
         guard let certificate = AgreedEnd.certificate else { throw BrokenInvariant(description: "no certificate") }
-        return Relay(
-            configuration: RelayConfiguration(
+        return SFU(
+            configuration: SFUConfiguration(
                 certificate: certificate, advertised: [AgreedEnd.relayAddress], offersTCP: false, clock: AgreedEnd.clock
             ),
             generator: SeededGenerator(seed: 5))
@@ -51,22 +51,22 @@ enum RelayMediaTarget {
 
     /// A publisher of two tracks, with the SSRCs 0x1111 (its repairs: 0x1112) and 0x1113, or its viewer.
     private static func join(
-        _ relay: inout Relay, asPublisher: Bool, _ codec: Codec
+        _ sfu: inout SFU, asPublisher: Bool, _ codec: Codec
     ) throws(BrokenInvariant) -> AgreedEnd {
         var generator = SeededGenerator(seed: 6)
         do {
             if !asPublisher {
                 // Its publisher is silent, and never connects.
                 let (offer, _) = try offer(sections(asPublisher: true, codec), &generator)
-                _ = try relay.publish(
+                _ = try sfu.publish(
                     PeerID(1), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
             }
             let (offer, credentials) = try offer(sections(asPublisher: asPublisher, codec), &generator)
             let answer =
                 asPublisher
-                ? try relay.publish(PeerID(2), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
-                : try relay.view(
-                    PeerID(2), stream: AgreedEnd.stream, offer: offer.description, terms: PeerTerms(),
+                ? try sfu.publish(PeerID(2), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
+                : try sfu.view(
+                    PeerID(2), stream: AgreedEnd.stream, offer: offer.description, terms: PeerOptions(),
                     at: AgreedEnd.now)
             let session = try offer.accept(answer)
             let remote = session.remoteTransport
@@ -120,18 +120,18 @@ enum RelayMediaTarget {
         return (offer, credentials)
     }
 
-    private static func shakeHands(
-        _ relay: inout Relay, _ end: inout AgreedEnd, _ batch: inout DatagramBatch, at now: inout Instant
+    private static func processHandshakes(
+        _ sfu: inout SFU, _ end: inout AgreedEnd, _ batch: inout DatagramBatch, at now: inout Instant
     ) throws(BrokenInvariant) {
         for _ in 0..<200 where !end.isConnected {
             end.advance(to: now)
             _ = end.poll(into: &batch, at: now)
             let flight = (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
             batch.removeAll()
-            for var datagram in flight { datagram.withUnsafeMutableBytes { relay.handle($0, from: path, at: now) } }
-            relay.advance(to: now)
+            for var datagram in flight { datagram.withUnsafeMutableBytes { sfu.handle($0, from: path, at: now) } }
+            sfu.advance(to: now)
             var answers: [[UInt8]] = []
-            try drain(&relay, &batch, at: now) { answers.append($0) }
+            try drain(&sfu, &batch, at: now) { answers.append($0) }
             for answer in answers { end.handle(answer, from: back, at: now) }
             now += .milliseconds(1)
         }
@@ -139,11 +139,11 @@ enum RelayMediaTarget {
     }
 
     private static func drain(
-        _ relay: inout Relay, _ batch: inout DatagramBatch, at now: Instant, _ body: ([UInt8]) -> Void
+        _ sfu: inout SFU, _ batch: inout DatagramBatch, at now: Instant, _ body: ([UInt8]) -> Void
     ) throws(BrokenInvariant) {
         var rounds = 0
         while true {
-            let hasMore = relay.poll(into: &batch, at: now)
+            let hasMore = sfu.poll(into: &batch, at: now)
             for index in 0..<batch.count {
                 let bytes = batch.bytes(of: batch[index])
                 try check(bytes.count <= 1_500, "a datagram of \(bytes.count) bytes")
@@ -154,17 +154,17 @@ enum RelayMediaTarget {
             try check(rounds < 1_000, "there is always more to send")
             if !hasMore { break }
         }
-        while relay.pollEvent() != nil {}
+        while sfu.pollEvent() != nil {}
     }
 
     /// Lets the relay's time pass.
     private static func pass(
-        _ relay: inout Relay, _ batch: inout DatagramBatch, until now: Instant
+        _ sfu: inout SFU, _ batch: inout DatagramBatch, until now: Instant
     ) throws(BrokenInvariant) {
         var rounds = 0
-        while let deadline = relay.deadline, deadline <= now {
-            relay.advance(to: now)
-            try drain(&relay, &batch, at: now) { _ in }
+        while let deadline = sfu.deadline, deadline <= now {
+            sfu.advance(to: now)
+            try drain(&sfu, &batch, at: now) { _ in }
             rounds += 1
             try check(rounds < 1_000, "a deadline does not move on")
         }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// Session descriptions: read, written, read again; answered, and taken as the answer to an offer of ours.
@@ -16,7 +16,7 @@ enum SDPTarget {
             ], originSessionID: 1, transport: transport, capabilities: MediaCapabilities())
         if let session = try? offer.accept(description) {
             try check(session.media.count <= 2, "an answer with more sections than the offer")
-            let edited = EditedAnswer(text, keeping: session).text
+            let edited = MungedAnswer(text, keeping: session).text
             let again = try? SessionDescription(parsing: edited)
             try check(again?.media.count == 2, "an edited answer that lost a section")
         }

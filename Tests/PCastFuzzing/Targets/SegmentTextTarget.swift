@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 
 /// What segments carry beside pictures and sound: captions, ID3 tags, event messages. The first byte says which.
 enum SegmentTextTarget {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastSignaling
 
 /// WebSocket messages, said to both halves of the conversation. The first byte picks text or binary.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastWebRTC
 
 /// A stream as the TURN server, and our own client, take it in: whole, and cut in two.

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastTimeline
 
 /// What producers and the service of timelines say: an event, the description of a game, a line of a log, a message.

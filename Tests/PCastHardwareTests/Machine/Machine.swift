@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 
 /// What tests do to the virtual machine that they run in: load and unload drivers, run its programs, wait for its devices.
 enum Machine {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastPlatform
@@ -18,9 +18,9 @@ import Testing
 
     /// Why there is no place; nil when there is one.
     private func refusal(
-        _ admission: Admission, _ kind: Seat.Kind, _ application: ApplicationID, _ address: IPAddress?
-    ) -> Refusal? {
-        do throws(Refusal) {
+        _ admission: Admission, _ kind: QuotaReservation.Kind, _ application: ApplicationID, _ address: IPAddress?
+    ) -> APIError? {
+        do throws(APIError) {
             _ = try admission.seat(kind, of: application, from: address)
             return nil
         } catch {
@@ -58,13 +58,13 @@ import Testing
         #expect(admission.count(of: .session) == 0)
     }
 
-    @Test("A census remembers those alone who are there") func census() throws {
-        var census = Census()
-        let bounds = Census.Bounds(all: 10, application: 10, address: 10)
-        for number in 0..<10 { try census.enter(first, AddressBlock(IPAddress(v4: UInt32(number))), within: bounds) }
-        #expect(census.size == 11)
-        for number in 0..<10 { census.leave(first, AddressBlock(IPAddress(v4: UInt32(number)))) }
-        #expect(census.size == 0 && census.count == 0)
+    @Test("A census remembers those alone who are there") func usage() throws {
+        var usage = UsageCounter()
+        let bounds = UsageCounter.Bounds(all: 10, application: 10, address: 10)
+        for number in 0..<10 { try usage.enter(first, AddressBlock(IPAddress(v4: UInt32(number))), within: bounds) }
+        #expect(usage.size == 11)
+        for number in 0..<10 { usage.leave(first, AddressBlock(IPAddress(v4: UInt32(number)))) }
+        #expect(usage.size == 0 && usage.count == 0)
     }
 
     @Test("A lower limit sends nobody away") func lowered() throws {
@@ -74,7 +74,7 @@ import Testing
         ]
         var limits = PlatformLimits()
         limits[.viewers] = 1
-        admission.change(limits: limits, trustedProxies: [], proxyField: .forwardedFor)
+        admission.change(limits: limits, trustedProxies: [], forwardedHeader: .forwardedFor)
         #expect(admission.count(of: .viewer) == 2)
         #expect(refusal(admission, .viewer, first, here)?.kind == .capacity)
         withExtendedLifetime(seats) {}
@@ -91,8 +91,8 @@ import Testing
         let admission = admission([.requestsPerSecond: 2])
         let now = Instant(nanoseconds: 0)
         for _ in 0..<10 { try admission.takeRequest(from: here, at: now) }
-        var refused: Refusal?
-        do throws(Refusal) { try admission.takeRequest(from: here, at: now) } catch { refused = error }
+        var refused: APIError?
+        do throws(APIError) { try admission.takeRequest(from: here, at: now) } catch { refused = error }
         #expect(refused?.kind == .rateLimited && refused?.status == .rateLimited && refused?.retryAfterText == "1")
         try admission.takeRequest(from: there, at: now)
         try admission.takeRequest(from: here, at: now + .milliseconds(500))

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastPlatform
@@ -7,7 +7,7 @@ import Testing
 @Suite struct ForwardedAddressTests {
     private static let proxies = ["127.0.0.1", "10.0.0.0/8", "2001:db8:ff::/48"].map { IPNetwork($0)! }
 
-    private func judge(_ peer: String, _ field: ProxyField, _ values: String...) -> String? {
+    private func judge(_ peer: String, _ field: ForwardedHeader, _ values: String...) -> String? {
         ForwardedAddress(field, values).address(of: IPAddress(peer), trusting: Self.proxies)?.description
     }
 
@@ -64,9 +64,9 @@ import Testing
         let fields = ["forwarded": ["for=6.6.6.6"], "x-forwarded-for": ["192.0.2.1"]]
         let peer = IPAddress("127.0.0.1")
         #expect(admission.address(of: peer) { fields[$0] ?? [] } == IPAddress("192.0.2.1"))
-        admission.change(limits: PlatformLimits(), trustedProxies: Self.proxies, proxyField: .forwarded)
+        admission.change(limits: PlatformLimits(), trustedProxies: Self.proxies, forwardedHeader: .forwarded)
         #expect(admission.address(of: peer) { fields[$0] ?? [] } == IPAddress("6.6.6.6"))
-        admission.change(limits: PlatformLimits(), trustedProxies: [], proxyField: .forwarded)
+        admission.change(limits: PlatformLimits(), trustedProxies: [], forwardedHeader: .forwarded)
         #expect(admission.address(of: peer) { fields[$0] ?? [] } == peer)
     }
 
@@ -101,7 +101,7 @@ import Testing
             #"for=127.0.0.1;x="\", for=203.0.113.5"#, #"for=127.0.0.1:", for="[2001:db8::1]:80""#,
         ])
     func openQuotes(value: String) {
-        let admission = Admission(trustedProxies: Self.proxies, proxyField: .forwarded)
+        let admission = Admission(trustedProxies: Self.proxies, forwardedHeader: .forwarded)
         let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "forwarded" ? [value] : [] }
         #expect(!caller.isOnThisMachine)
         #expect(!ForwardedAddress.isSecure(.forwarded) { _ in [#"proto=https;x=", for=203.0.113.5;proto=http"#] })

@@ -1,8 +1,8 @@
+import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
 import PCastPlatform
-import PCastRecords
 import PCastSignaling
 import Testing
 

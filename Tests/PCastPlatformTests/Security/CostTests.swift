@@ -1,12 +1,12 @@
 import Logging
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastTimeline
 import PCastWebRTC
 import Testing
 
 @testable import PCastPlatform
-@testable import PCastRelay
+@testable import PCastSFU
 
 /// What a request costs where there is much to look at.
 @Suite("Costs of requests") struct CostTests {
@@ -32,7 +32,7 @@ import Testing
 
     @Test("5,000 streams of 20,000 viewers are listed and counted at once") func streams() async throws {
         let application = ApplicationID("first")
-        let gatekeeper = Gatekeeper([], isOpenToThisMachine: true)
+        let authenticator = TokenAuthenticator([], allowsAnonymousLoopback: true)
         let router = try MediaRouter(
             listen: [TransportAddress(ip: .loopbackV4, port: 0)],
             addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
@@ -41,9 +41,10 @@ import Testing
         let statistics = PlatformStatistics()
         let admission = Admission()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let kept = try await PlatformRecords.open(RecordKeeping(), [], statistics, logger)
+        let kept = try await PlatformRecords.open(StorageConfiguration(), [], statistics, logger)
         let directory = StreamDirectory(
-            router: router, gatekeeper: gatekeeper, journal: kept.journal, admission: admission, statistics: statistics,
+            router: router, authenticator: authenticator, writeQueue: kept.writeQueue, admission: admission,
+            statistics: statistics,
             logger: logger)
         try await directory.fill(application, streams: 5_000, viewers: 20_000)
         var best = TimeSpan.seconds(60)

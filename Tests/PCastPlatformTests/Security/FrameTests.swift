@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastEdgeAuth
-import PCastMedia
 import PCastPlatform
 import PCastSignaling
 import Testing

@@ -1,6 +1,6 @@
+import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastMedia
 import PCastPlatform
 import PCastSignaling
 import Testing

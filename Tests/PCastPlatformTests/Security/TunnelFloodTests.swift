@@ -2,8 +2,8 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import NIOTLS
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastWebRTC
 import Testing
 
@@ -65,14 +65,14 @@ import Testing
     func bindings() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             let port = try #require(platform.listening.tlsPort)
-            let before = try #require(ProcessFigures.read()).memory
+            let before = try #require(ProcessMetrics.read()).memory
             let burst = (0..<200).flatMap { Self.binding(UInt8($0)) }
             var channels: [any Channel] = []
             for _ in 0..<50 { channels.append(try await Self.connect(port: port, burst)) }
             // The deadline of a client without an allocation is ten seconds.
             var most = before
             let areClosed = try await eventually {
-                most = max(most, ProcessFigures.read()?.memory ?? 0)
+                most = max(most, ProcessMetrics.read()?.memory ?? 0)
                 return channels.allSatisfy { !$0.isActive }
             }
             #expect(areClosed, "\(channels.count { $0.isActive }) connections are open")

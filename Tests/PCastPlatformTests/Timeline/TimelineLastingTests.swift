@@ -1,7 +1,7 @@
 import Foundation
 import Logging
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastPlatform
 import PCastTimeline
 import Testing
@@ -25,7 +25,7 @@ struct TimelineLastingTests {
     @Test("a game is replayed by the platform that comes after, and goes on with the next number in the same log")
     func replayed() async throws {
         try await withFolder { folder async throws in
-            try await TestPlatform.run(records: RecordKeeping(directory: folder)) { platform async throws in
+            try await TestPlatform.run(records: StorageConfiguration(directory: folder)) { platform async throws in
                 let past = "?recordedAt=2020-01-01T00:00:01Z"
                 #expect(try await platform.ask("POST", Self.game + "/events/a" + past, "{}").status == 201)
                 #expect(try await platform.ask("POST", Self.game + "/events/b", #"{"x":"ö\n"}"#).status == 201)
@@ -43,7 +43,7 @@ struct TimelineLastingTests {
             try handle.close()
             let record = LogRecord()
             try await TestPlatform.run(
-                records: RecordKeeping(directory: folder), logger: record.logger
+                records: StorageConfiguration(directory: folder), logger: record.logger
             ) { platform async throws in
                 #expect(try await platform.ask("DELETE", Self.game + "/events/a").body.contains(#""seq":3"#))
                 try await TimelineListener.follow(platform, Self.game + "/changes?since=1") {
@@ -64,7 +64,7 @@ struct TimelineLastingTests {
     @Test("a log that is broken in the middle is not used, and left as it is; other games go on")
     func broken() async throws {
         try await withFolder { folder async throws in
-            try await TestPlatform.run(records: RecordKeeping(directory: folder)) { platform async throws in
+            try await TestPlatform.run(records: StorageConfiguration(directory: folder)) { platform async throws in
                 for id in ["a", "b"] {
                     #expect(try await platform.ask("POST", Self.game + "/events/\(id)", "{}").status == 201)
                 }
@@ -72,7 +72,7 @@ struct TimelineLastingTests {
             let file = try file(in: folder)
             let broken = try String(contentsOfFile: file, encoding: .utf8).replacing("\"seq\":1", with: "\"seq\":7")
             try broken.write(toFile: file, atomically: true, encoding: .utf8)
-            try await TestPlatform.run(records: RecordKeeping(directory: folder)) { platform async throws in
+            try await TestPlatform.run(records: StorageConfiguration(directory: folder)) { platform async throws in
                 #expect(try await platform.ask("POST", Self.game + "/events/c", "{}").status == 503)
                 #expect(try await platform.send("GET", Self.game).status == 503)
                 #expect(try await platform.ask("POST", "/timeline/NHL/other/events/c", "{}").status == 201)
@@ -87,7 +87,7 @@ struct TimelineLastingTests {
             let path = folder + "/timelines/first/NHL"
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             try #"{"log":"ab"#.write(toFile: path + "/1.jsonl", atomically: true, encoding: .utf8)
-            try await TestPlatform.run(records: RecordKeeping(directory: folder)) { platform async throws in
+            try await TestPlatform.run(records: StorageConfiguration(directory: folder)) { platform async throws in
                 #expect(try await platform.send("GET", "/timeline/NHL/1").status == 404)
                 #expect(try await platform.ask("POST", "/timeline/NHL/1/events/c", "{}").status == 201)
             }

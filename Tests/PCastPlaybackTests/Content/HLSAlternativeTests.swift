@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -214,22 +214,22 @@ struct HLSAlternativeTests {
         var failed = FailedAddresses()
         func second(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
         failed.add(["a"], isFinal: false, at: second(0))
-        #expect(failed.isAvoided("a", at: second(14)) && failed.isHopeless("a", at: second(14)))
-        #expect(!failed.isAvoided("a", at: second(15)) && !failed.isHopeless("a", at: second(15)))
-        #expect(!failed.isAvoided("b", at: second(0)) && !failed.isHopeless("b", at: second(0)))
+        #expect(failed.isAvoided("a", at: second(14)) && failed.isUnrecoverable("a", at: second(14)))
+        #expect(!failed.isAvoided("a", at: second(15)) && !failed.isUnrecoverable("a", at: second(15)))
+        #expect(!failed.isAvoided("b", at: second(0)) && !failed.isUnrecoverable("b", at: second(0)))
         // Told twice it has failed once.
         failed.add(["a"], isFinal: false, at: second(20))
         failed.add(["a"], isFinal: false, at: second(21))
         #expect(failed.isAvoided("a", at: second(49)) && !failed.isAvoided("a", at: second(50)))
         // A segment came of another.
         failed.succeed("b")
-        #expect(failed.isAvoided("a", at: second(49)) && !failed.isHopeless("a", at: second(49)))
+        #expect(failed.isAvoided("a", at: second(49)) && !failed.isUnrecoverable("a", at: second(49)))
         for time in stride(from: Int64(50), to: 2_000, by: 200) { failed.add(["a"], isFinal: false, at: second(time)) }
         #expect(failed.isAvoided("a", at: second(1_850 + 119)) && !failed.isAvoided("a", at: second(1_850 + 120)))
         failed.succeed("a")
         #expect(!failed.isAvoided("a", at: second(1_851)))
         failed.add(["c"], isFinal: true, at: second(0))
         failed.succeed("b")
-        #expect(failed.isAvoided("c", at: second(100_000)) && failed.isHopeless("c", at: second(100_000)))
+        #expect(failed.isAvoided("c", at: second(100_000)) && failed.isUnrecoverable("c", at: second(100_000)))
     }
 }

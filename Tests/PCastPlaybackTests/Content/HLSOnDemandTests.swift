@@ -1,7 +1,7 @@
 import Foundation
+import PCastCore
 import PCastHLS
-import PCastMedia
-import PCastNetwork
+import PCastNetworkEmulation
 import Testing
 
 @testable import PCastPlayback

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 import Synchronization
 import Testing
 

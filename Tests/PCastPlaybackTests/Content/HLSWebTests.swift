@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastHLS
-import PCastMedia
 import Testing
 
 @testable import PCastPlayback

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastOverlay
 import PCastRendering
 import Synchronization
@@ -64,7 +64,7 @@ struct PlayerControlsTests {
         init() throws {
             terminal = try UsedTerminal()
             surface = try TerminalSurface(
-                TerminalOptions(path: terminal.path, drawing: .halfBlocks, patience: .milliseconds(10)))
+                TerminalOptions(path: terminal.path, drawing: .halfBlocks, timeout: .milliseconds(10)))
             controls = PlayerControls(on: surface)
             player = Player(scripts.factory)
             controls.attach(player)

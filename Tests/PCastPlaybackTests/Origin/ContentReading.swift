@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 @testable import PCastPlayback
 
@@ -8,7 +8,7 @@ extension PlaybackContent {
     func readStamp() throws -> (counter: Int, position: TimeSpan)? {
         while let item = try read() {
             guard case .picture(let picture, let position, _) = item else { continue }
-            return (TestPictureStrip.read(picture).map { Int($0.counter) } ?? -1, position)
+            return (TestPatternStrip.read(picture).map { Int($0.counter) } ?? -1, position)
         }
         return nil
     }
@@ -28,7 +28,7 @@ extension [ContentItem] {
     var stamps: [Int] {
         compactMap {
             guard case .picture(let picture, _, _) = $0 else { return nil }
-            return TestPictureStrip.read(picture).map { Int($0.counter) } ?? -1
+            return TestPatternStrip.read(picture).map { Int($0.counter) } ?? -1
         }
     }
 

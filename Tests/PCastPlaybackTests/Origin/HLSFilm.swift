@@ -1,5 +1,5 @@
+import PCastCore
 import PCastHLS
-import PCastMedia
 
 /// A stamped film cut into segments, and the playlists that are told of it.
 struct HLSFilm {

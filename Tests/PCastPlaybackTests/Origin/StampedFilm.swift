@@ -1,6 +1,6 @@
 import Foundation
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// Media each of whose pictures says which one it is, whatever codec and size they went through: the decoded picture is
 /// the oracle. The sound is a tone.
@@ -34,8 +34,8 @@ struct StampedFilm {
             frame.planeV.update(repeating: 140, count: frame.strideUV * half)
             let counter = first + index
             let time = Self.captureTime + .microseconds(Int64(counter) * 1_000_000 / Int64(rate))
-            TestPictureStrip.draw(
-                TestPictureStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: time),
+            TestPatternStrip.draw(
+                TestPatternStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: time),
                 into: frame)
             append(frame.planeY, frame.strideY, dimensions.width, dimensions.height, to: &data)
             append(frame.planeU, frame.strideUV, (dimensions.width + 1) / 2, half, to: &data)

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A web server of one test, on a port of loopback, that does to its answers what networks and servers do: late, slow, cut,

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Puts what media say of moments into segments that ffmpeg made.
 enum TimedTags {

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Puts timed ID3 into transport streams that ffmpeg made, which it has no way to: into the program map a stream of type 0x15
 /// with the descriptors that say what it is, and a packet for each tag before the picture that is decoded at its moment ("Timed

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastOverlay
 import PCastWeb
 import Testing

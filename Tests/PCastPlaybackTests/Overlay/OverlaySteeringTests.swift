@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastJSON
-import PCastMedia
 import PCastOverlay
 import Testing
 
@@ -161,7 +161,7 @@ struct OverlaySteeringTests {
 
     private static func screen(of served: ServedOverlay, token: String) throws -> Overlay {
         let plugin = SecondScreenPlayerPlugin(
-            "ws://127.0.0.1:\(served.port)/bridge/final\(token)", patience: .milliseconds(50))
+            "ws://127.0.0.1:\(served.port)/bridge/final\(token)", timeout: .milliseconds(50))
         return try Overlay(program: "screen", player: plugin, center: NotificationCenter())
     }
 }

@@ -1,12 +1,12 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import Synchronization
 
 @testable import PCastPlayback
 
 /// Sees and hears what a pipeline does, on the real clock, and waits for it.
-final class PipelineWitness: SoundOutput {
+final class PipelineWitness: AudioOutput {
     enum Sighting: Sendable {
         case picture(Int)
         case event(PipelineEvent)
@@ -27,7 +27,7 @@ final class PipelineWitness: SoundOutput {
 
     // MARK: What it is handed
 
-    func see(_ frame: VideoFrame) { note(.picture(TestPictureStrip.read(frame).map { Int($0.counter) } ?? -1)) }
+    func see(_ frame: VideoFrame) { note(.picture(TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1)) }
 
     func handle(_ event: PipelineEvent) { note(.event(event)) }
 
@@ -72,8 +72,8 @@ final class PipelineWitness: SoundOutput {
     var words: [String] { events.compactMap(\.kind.word) }
 
     /// Waits until something is so; no test should come to the end of the patience.
-    func wait(_ patience: TimeSpan = .seconds(60), until isSo: (PipelineWitness) -> Bool) -> Bool {
-        let deadline = MonotonicClock.now() + patience
+    func wait(_ timeout: TimeSpan = .seconds(60), until isSo: (PipelineWitness) -> Bool) -> Bool {
+        let deadline = MonotonicClock.now() + timeout
         while !isSo(self) {
             if !changed.wait(until: deadline), MonotonicClock.now() >= deadline { return isSo(self) }
         }

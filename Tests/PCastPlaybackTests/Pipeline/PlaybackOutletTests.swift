@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import Synchronization
 import Testing
@@ -21,8 +21,8 @@ struct PlaybackOutletTests {
             shown.withLock { $0.append(frame) }
         }
 
-        var arrangement: PictureArrangement {
-            get { PictureArrangement() }
+        var arrangement: FrameArrangement {
+            get { FrameArrangement() }
             set {}
         }
 

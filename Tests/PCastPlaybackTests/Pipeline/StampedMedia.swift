@@ -1,6 +1,6 @@
 import Glibc
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 @testable import PCastPlayback
 
@@ -38,8 +38,8 @@ struct StampedMedia: Sendable {
         let frame = Self.pool.frame(
             dimensions: Dimensions(width: isLarge ? 192 : 128, height: isLarge ? 108 : 72), captureTime: nil,
             timestamp: MediaTime(ticks: position.nanoseconds / 11_111, rate: .video))
-        TestPictureStrip.draw(
-            TestPictureStamp(
+        TestPatternStrip.draw(
+            TestPatternStamp(
                 counter: UInt16(truncatingIfNeeded: number),
                 captureTime: Self.origin + position),
             into: frame)

@@ -1,5 +1,5 @@
 import PCast
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastPlayback

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 @testable import PCastPlayback
 
@@ -96,7 +96,7 @@ struct VirtualStage {
     private mutating func perform(_ output: MediaPresentation.Output) {
         switch output {
         case .show(let frame):
-            shown.append(Shown(number: TestPictureStrip.read(frame).map { Int($0.counter) } ?? -1, at: now))
+            shown.append(Shown(number: TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1, at: now))
         case .hear(let sound, let due): heard.append(Heard(sound: sound, at: due))
         case .withdrawSound: heard.removeAll { $0.at > now }
         case .event(let event): events.append((event, now))

@@ -1,5 +1,5 @@
 import Dispatch
-import PCastMedia
+import PCastCore
 import PCastRendering
 import Testing
 

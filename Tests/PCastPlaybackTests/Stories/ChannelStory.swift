@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import Synchronization
 import Testing
@@ -45,7 +45,7 @@ struct ChannelStory {
             }
         }
         player.set(videos: [Video(origin.uri("/a.mp4")), Video(origin.uri("/b.m3u8"))], play: true)
-        var figures: [ProcessFigures] = []
+        var figures: [ProcessMetrics] = []
         let began = MonotonicClock.now()
         for part in 1...4 {
             while true {
@@ -58,7 +58,7 @@ struct ChannelStory {
                 try Task.checkCancellation()
                 await rounds.wait(since: count)
             }
-            figures.append(try ProcessFigures.now())
+            figures.append(try ProcessMetrics.now())
             #expect(failures.withLock { $0 } == [])
         }
         #expect(shown.withLock { $0.count } >= rounds.count * 12, "twelve and more pictures a second of film")
@@ -122,10 +122,10 @@ private final class CountingScreen: RenderSurface {
 
     init(_ seen: @escaping @Sendable (Int) -> Void) { self.seen = seen }
 
-    func show(_ frame: VideoFrame) { seen(TestPictureStrip.read(frame).map { Int($0.counter) } ?? -1) }
+    func show(_ frame: VideoFrame) { seen(TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1) }
 
-    var arrangement: PictureArrangement {
-        get { PictureArrangement() }
+    var arrangement: FrameArrangement {
+        get { FrameArrangement() }
         set {}
     }
 

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -37,7 +37,7 @@ struct FailingOriginStory {
         }
         let origin = try TestOrigin(handler)
         defer { origin.stop() }
-        let story = Story(patience: .seconds(3))
+        let story = Story(timeout: .seconds(3))
         let player = story.player
         player.set(video: Video(origin.uri("/s.m3u8")), play: true)
 

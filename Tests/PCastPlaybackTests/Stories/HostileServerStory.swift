@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -74,9 +74,9 @@ struct HostileServerStory {
     func errors() async throws {
         let origin = try origin()
         defer { origin.stop() }
-        let story = Story(patience: .seconds(1))
+        let story = Story(timeout: .seconds(1))
         let player = story.player
-        let memory = try ProcessFigures.now()
+        let memory = try ProcessMetrics.now()
         for (index, (name, outcome)) in Self.cases.enumerated() {
             let errors = Mutex<[PlaybackError]>([])
             let events = player.events()
@@ -110,7 +110,7 @@ struct HostileServerStory {
         }
         player.speed = 1
         await story.finish()
-        let growth = try ProcessFigures.now().memory - memory.memory
+        let growth = try ProcessMetrics.now().memory - memory.memory
         #expect(growth < 300 << 20, "\(growth >> 20) MiB more")
     }
 

@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -20,13 +20,13 @@ final class Story: Sendable {
     var player: Player { controller.player }
 
     /// - Parameter patience: how long nothing of a segment may come.
-    init(rate: Int = 25, patience: Duration = .seconds(10)) {
+    init(rate: Int = 25, timeout: Duration = .seconds(10)) {
         let changes = changes
         self.rate = Double(rate)
         transcript = Transcript(hasProgress: true) { changes.raise() }
         screen = StoryScreen { changes.raise() }
         let factory = PipelineFactory.media(
-            isHeard: false, shownOn: screen, configuration: HLSContent.Configuration(patience: patience))
+            isHeard: false, shownOn: screen, configuration: HLSContent.Configuration(timeout: timeout))
         controller = PlaybackController(factory)
         controller.addSessionConsumer(transcript)
         controller.addSessionConsumer(judge)

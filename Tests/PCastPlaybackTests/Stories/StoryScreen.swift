@@ -1,5 +1,5 @@
+import PCastCore
 import PCastIO
-import PCastMedia
 import PCastRendering
 import Synchronization
 
@@ -31,15 +31,15 @@ final class StoryScreen: RenderSurface {
     var sights: [Sight] { state.withLock { $0.sights } }
 
     func show(_ frame: VideoFrame) {
-        let stamp = TestPictureStrip.read(frame).map { Int($0.counter) } ?? -1
+        let stamp = TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1
         let playhead = state.withLock { $0.player }?.playhead
         state.withLock { $0.sights.append(Sight(stamp: stamp, instant: MonotonicClock.now(), playhead: playhead)) }
         changed()
     }
 
     /// Of no effect: nobody sees it.
-    var arrangement: PictureArrangement {
-        get { PictureArrangement() }
+    var arrangement: FrameArrangement {
+        get { FrameArrangement() }
         set {}
     }
 

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastOverlay
 import PCastRendering
 import Synchronization
@@ -36,8 +36,8 @@ private final class FrameScreen: RenderSurface {
         changes.raise()
     }
 
-    var arrangement: PictureArrangement {
-        get { PictureArrangement() }
+    var arrangement: FrameArrangement {
+        get { FrameArrangement() }
         set {}
     }
 

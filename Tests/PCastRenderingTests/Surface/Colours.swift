@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 
 /// Pictures of a few colours, for tests that look at what is drawn of them.
 enum Colours {
@@ -34,7 +34,7 @@ enum Colours {
             }
         }
         return try bytes.withUnsafeBytes {
-            try RawPictureConverter().convert(
+            try RawFrameConverter().convert(
                 $0, format: .bgra, dimensions: dimensions, isFullRange: true, captureTime: nil,
                 timestamp: MediaTime(ticks: 0, rate: .video))
         }

@@ -1,6 +1,6 @@
 import PCastCodecs
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 import Testing
 
@@ -9,14 +9,14 @@ import Testing
 /// A surface that remembers what it was shown.
 final class RememberingSurface: RenderSurface {
     private let shown = Mutex<[VideoFrame]>([])
-    private let lying = Mutex(PictureArrangement())
+    private let lying = Mutex(FrameArrangement())
     private let told = SurfaceEvents()
 
     var frames: [VideoFrame] { shown.withLock { $0 } }
 
     func show(_ frame: VideoFrame) { shown.withLock { $0.append(frame) } }
 
-    var arrangement: PictureArrangement {
+    var arrangement: FrameArrangement {
         get { lying.withLock { $0 } }
         set { lying.withLock { $0 = newValue } }
     }

@@ -1,5 +1,5 @@
 import PCastCodecs
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastRendering
@@ -7,13 +7,13 @@ import Testing
 @Suite("Pictures in half blocks")
 struct HalfBlockCanvasTests {
     private let grid = TerminalGrid(columns: 40, rows: 12, cell: Dimensions(width: 8, height: 15))
-    private let letterbox = PictureArrangement(aspectRatioMode: .letterbox)
+    private let letterbox = FrameArrangement(aspectRatioMode: .letterbox)
 
     @Test("a terminal shows the picture's colours where the picture has them")
     func colours() throws {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
-        screen.take(canvas.draw(try Colours.quarters(), PictureArrangement(aspectRatioMode: .fill)))
+        screen.take(canvas.draw(try Colours.quarters(), FrameArrangement(aspectRatioMode: .fill)))
         #expect(screen.unknown.isEmpty)
         #expect(Colours.areNear(screen.cell(3, 2).upper, Colours.red))
         #expect(Colours.areNear(screen.cell(36, 2).lower, Colours.green))
@@ -28,7 +28,7 @@ struct HalfBlockCanvasTests {
         }
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
-        screen.take(canvas.draw(stripes, PictureArrangement(aspectRatioMode: .fill)))
+        screen.take(canvas.draw(stripes, FrameArrangement(aspectRatioMode: .fill)))
         #expect(screen.cell(20, 6).upper >> 16 > 200)
         #expect(screen.cell(20, 6).lower >> 16 < 60)
     }
@@ -38,11 +38,11 @@ struct HalfBlockCanvasTests {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
         let before = try Colours.plain(Colours.blue)
-        screen.take(canvas.draw(before, PictureArrangement(aspectRatioMode: .fill)))
+        screen.take(canvas.draw(before, FrameArrangement(aspectRatioMode: .fill)))
         #expect(screen.writtenCells == 480)
-        #expect(canvas.draw(before, PictureArrangement(aspectRatioMode: .fill)).isEmpty)
+        #expect(canvas.draw(before, FrameArrangement(aspectRatioMode: .fill)).isEmpty)
         let corner = try Colours.picture(before.dimensions) { x, y in x < 64 && y < 60 ? Colours.red : Colours.blue }
-        let bytes = canvas.draw(corner, PictureArrangement(aspectRatioMode: .fill))
+        let bytes = canvas.draw(corner, FrameArrangement(aspectRatioMode: .fill))
         screen.take(bytes)
         #expect((482...600).contains(screen.writtenCells), "\(screen.writtenCells) cells")
         #expect(Colours.areNear(screen.cell(2, 1).upper, Colours.red))
@@ -74,7 +74,7 @@ struct HalfBlockCanvasTests {
     func arrangement() throws {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
-        let turned = PictureArrangement(aspectRatioMode: .letterbox, mirroring: .horizontal, rotation: .clockwise90)
+        let turned = FrameArrangement(aspectRatioMode: .letterbox, mirroring: .horizontal, rotation: .clockwise90)
         screen.take(canvas.draw(try Colours.quarters(), turned))
         #expect(screen.cell(0, 6) == TerminalScreen.Cell())
         // Mirrored: green, red above white, blue; then turned clockwise: white, green above blue, red.
@@ -90,7 +90,7 @@ struct HalfBlockCanvasTests {
         _ = canvas.draw(try Colours.quarters(), letterbox)
         var screen = TerminalScreen(columns: 20, rows: 30)
         screen.take(canvas.reset(TerminalGrid(columns: 20, rows: 30)))
-        screen.take(canvas.draw(try Colours.plain(Colours.white), PictureArrangement(aspectRatioMode: .fill)))
+        screen.take(canvas.draw(try Colours.plain(Colours.white), FrameArrangement(aspectRatioMode: .fill)))
         #expect(screen.unknown.isEmpty)
         #expect(screen.cells.allSatisfy { Colours.areNear($0.upper, Colours.white) })
     }

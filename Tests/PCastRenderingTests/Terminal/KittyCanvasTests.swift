@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import Testing
 
 @testable import PCastRendering
@@ -6,7 +6,7 @@ import Testing
 @Suite("Pictures by kitty's graphics protocol")
 struct KittyCanvasTests {
     private let grid = TerminalGrid(columns: 80, rows: 24, cell: Dimensions(width: 9, height: 18))
-    private let fill = PictureArrangement(aspectRatioMode: .fill)
+    private let fill = FrameArrangement(aspectRatioMode: .fill)
 
     /// The colour of an image's pixel in its middle.
     private func middle(_ image: TerminalScreen.Image) -> UInt32 {

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import Testing
 
 @testable import PCastRendering
@@ -11,12 +11,12 @@ struct TerminalSurfaceTests {
     private static let kitty = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[?62;c"
 
     private func surface(
-        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, patience: TimeSpan = .seconds(20)
+        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, timeout: TimeSpan = .seconds(20)
     ) throws -> TerminalSurface {
         try TerminalSurface(
             TerminalOptions(
-                path: terminal.path, arrangement: PictureArrangement(aspectRatioMode: .fill),
-                bytesPerSecond: bytesPerSecond, patience: patience))
+                path: terminal.path, arrangement: FrameArrangement(aspectRatioMode: .fill),
+                bytesPerSecond: bytesPerSecond, timeout: timeout))
     }
 
     @Test("pictures are seen in it, and afterwards it is as it was")
@@ -56,7 +56,7 @@ struct TerminalSurfaceTests {
     func silent() throws {
         let terminal = try TestTerminal(answer: nil)
         defer { terminal.close() }
-        let surface = try surface(terminal, patience: .milliseconds(50))
+        let surface = try surface(terminal, timeout: .milliseconds(50))
         surface.show(try Colours.plain(Colours.blue))
         #expect(terminal.waits { Colours.areNear($0.cell(30, 10).upper, Colours.blue) })
         surface.close()
@@ -90,7 +90,7 @@ struct TerminalSurfaceTests {
     func slow() throws {
         let terminal = try TestTerminal(columns: 300, rows: 100, answer: nil, isReading: false)
         defer { terminal.close() }
-        let surface = try surface(terminal, patience: .milliseconds(1))
+        let surface = try surface(terminal, timeout: .milliseconds(1))
         let pictures = [try Colours.plain(Colours.red), try Colours.quarters(), try Colours.plain(Colours.white)]
         let deadline = MonotonicClock.now() + .seconds(30)
         var count = 0

@@ -1,6 +1,6 @@
 import Foundation
+import PCastCore
 import PCastIO
-import PCastMedia
 import Synchronization
 
 /// A pseudo-terminal whose other end is a `TerminalScreen`, on a thread of its own.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The unit of limits per address: an IPv4 address, or the first 64 bits of an IPv6 address, because one customer has
 /// all addresses of such a network (RFC 6177).

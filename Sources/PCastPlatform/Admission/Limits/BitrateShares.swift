@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The bit rate that each publisher may send. The limits of the platform, an application and an address are divided
 /// equally among their publishers.

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// Token buckets by key, so that only those clients are rejected that send too many requests.
 ///

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import PCastCodecs
-public import PCastMedia
+public import PCastCore
 internal import Synchronization
 
 /// A file, or one that a web server has (MP4 and whatever else libavformat reads), with its tracks and subtitles.
@@ -35,11 +35,11 @@ public final class FileContent: PlaybackContent {
     /// - Parameters:
     ///   - address: a path, or an address of `file`, `http` or `https`.
     ///   - patience: how long nothing may come before it counts as broken off.
-    public init(_ address: String, patience: Duration = .seconds(10)) {
+    public init(_ address: String, timeout: Duration = .seconds(10)) {
         let address = ContentAddress(address)
         name = address.name
         isPlayable = address.kind != nil
-        reader = SeekableReader(uri: address.text, formats: Self.formats, patience: patience)
+        reader = SeekableReader(uri: address.text, formats: Self.formats, timeout: timeout)
     }
 
     public func open() throws(PlaybackError) -> TimeSpan {

@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// Addresses of playlists that could not be had, or whose segments could not. Others are preferred to them for a while, which is
 /// longer each time: what fails in a live presentation may be there again later.
@@ -48,7 +48,7 @@ struct FailedAddresses {
     }
 
     /// Whether it is not worth asking even where nothing else is left: it failed since a segment came last, or for good.
-    func isHopeless(_ uri: String, at now: Instant) -> Bool {
+    func isUnrecoverable(_ uri: String, at now: Instant) -> Bool {
         guard let entry = entries[uri], isAvoided(uri, at: now) else { return false }
         return entry.isRecent || entry.end == nil
     }

@@ -1,7 +1,7 @@
 public import PCast
+public import PCastCore
 internal import PCastHLS
 internal import PCastIO
-public import PCastMedia
 internal import Synchronization
 
 /// What is played by HTTP Live Streaming (RFC 8216 and its second edition): on demand, live with a window to go back in,
@@ -19,12 +19,12 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         /// Whose peak exceeds it is not chosen; nil for no limit.
         public var bitrateCeiling: Bitrate?
         /// How long nothing of a segment may come.
-        public var patience: Duration
+        public var timeout: Duration
 
         public init(
-            mapping: StreamingSourceMapping? = nil, bitrateCeiling: Bitrate? = nil, patience: Duration = .seconds(10)
+            mapping: StreamingSourceMapping? = nil, bitrateCeiling: Bitrate? = nil, timeout: Duration = .seconds(10)
         ) {
-            (self.mapping, self.bitrateCeiling, self.patience) = (mapping, bitrateCeiling, patience)
+            (self.mapping, self.bitrateCeiling, self.timeout) = (mapping, bitrateCeiling, timeout)
         }
     }
 
@@ -52,7 +52,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         self.address = ContentAddress(address)
         uri = configuration.mapping?.apply(to: address) ?? address
         self.configuration = configuration
-        fetcher = HLSFetcher(patience: configuration.patience)
+        fetcher = HLSFetcher(timeout: configuration.timeout)
     }
 
     deinit { session?.stop() }
@@ -172,8 +172,8 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             wait.raise()
         }
         // Who sends a byte now and then does not keep it waiting for ever.
-        let alarm = Task { [patience = configuration.patience] in
-            guard (try? await Task.sleep(for: patience * 3)) != nil else { return }
+        let alarm = Task { [timeout = configuration.timeout] in
+            guard (try? await Task.sleep(for: timeout * 3)) != nil else { return }
             answer.settle(.failure(LoadFailure(failure: .timeout, reason: "it does not come to its end")))
             task.cancel()
             wait.raise()

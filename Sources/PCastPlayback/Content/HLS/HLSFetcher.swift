@@ -1,14 +1,14 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 internal import PCastWeb
 internal import Synchronization
 
 /// Asks web servers for playlists, segments and keys.
 final class HLSFetcher: Sendable {
     /// For how long nothing of a segment may come.
-    let patience: Duration
+    let timeout: Duration
     private let cookies = HTTPCookies()
     private let keys = Mutex<[String: [UInt8]]>([:])
     private let initializations = Mutex<[MediaInitialization: [UInt8]]>([:])
@@ -20,17 +20,16 @@ final class HLSFetcher: Sendable {
     private static let keyCount = 256
     private static let initializationCount = 8
 
-    init(patience: Duration) { self.patience = patience }
+    init(timeout: Duration) { self.timeout = timeout }
 
     /// A whole resource, or a part of it.
     ///
     /// - Returns: the bytes, and where they came from.
     func get(
-        _ uri: String, range: ByteRange? = nil, limit: Int64, patience: Duration? = nil
+        _ uri: String, range: ByteRange? = nil, limit: Int64, timeout: Duration? = nil
     ) async throws(LoadFailure) -> (bytes: [UInt8], uri: String) {
         let collected = Mutex<[UInt8]>([])
-        let head = try await stream(uri, range: range.map { ($0.offset, $0.length) }, limit: limit, patience: patience)
-        {
+        let head = try await stream(uri, range: range.map { ($0.offset, $0.length) }, limit: limit, timeout: timeout) {
             bytes, _ in collected.withLock { $0 += bytes }
         }
         return (collected.withLock { $0 }, head)
@@ -42,13 +41,13 @@ final class HLSFetcher: Sendable {
     /// - Returns: where it came from.
     @discardableResult
     func stream(
-        _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, patience: Duration? = nil,
+        _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, timeout: Duration? = nil,
         take: @escaping @Sendable ([UInt8], Int64?) async -> Void
     ) async throws(LoadFailure) -> String {
         let head: HTTPDownload.Head
         do throws(HTTPDownload.Failure) {
             head = try await HTTPDownload.get(
-                uri, range: range, limit: limit, patience: patience ?? self.patience, cookies: cookies
+                uri, range: range, limit: limit, timeout: timeout ?? self.timeout, cookies: cookies
             ) {
                 await take($1, range == nil || $0.status == 206 ? $0.length : range?.length)
                 return true

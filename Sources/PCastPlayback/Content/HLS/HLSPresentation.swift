@@ -1,5 +1,5 @@
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// What a multivariant playlist offers, as far as it is played: qualities, languages and subtitles, with whole addresses.
 struct HLSPresentation: Sendable {

@@ -1,6 +1,6 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// Reads a presentation of HTTP Live Streaming: pictures and sound of one or two renditions in the order of decoding,
 /// subtitles beside them, and what the playlist tells of moments. Used by one thread at a time.

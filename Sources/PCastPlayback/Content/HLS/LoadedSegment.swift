@@ -1,5 +1,5 @@
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 internal import Synchronization
 
 /// A segment that is loaded, or being loaded.

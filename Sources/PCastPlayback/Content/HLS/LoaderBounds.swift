@@ -1,4 +1,4 @@
-internal import PCastMedia
+internal import PCastCore
 
 /// How much is loaded ahead of what is read, and kept behind it.
 struct LoaderBounds: Sendable {

@@ -1,5 +1,5 @@
 internal import PCastCodecs
-internal import PCastMedia
+internal import PCastCore
 
 /// Where the timestamps of segments lie on the timeline: the same for all renditions of a presentation.
 ///

@@ -1,5 +1,5 @@
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// What a rendition's loader loads next: a segment, or one from a part on.
 struct NextSegment: Sendable {

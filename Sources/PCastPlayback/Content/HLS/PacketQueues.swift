@@ -1,5 +1,5 @@
 internal import PCastCodecs
-internal import PCastMedia
+internal import PCastCore
 
 /// Packets of a segment that wait to be taken, those of each medium in their order; and how many were taken, so that a segment
 /// that has to be read again goes on where it was.

@@ -1,6 +1,6 @@
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 internal import Synchronization
 
 /// Loads a media playlist, and again as long as it grows (`PlaylistReload` says when).
@@ -184,7 +184,7 @@ final class PlaylistFollower: Sendable {
         do throws(LoadFailure) {
             // How long is waited for an answer says the machine.
             let (bytes, base) = try await fetcher.get(
-                uri, limit: Int64(PlaylistLimits.textSize), patience: .seconds(120))
+                uri, limit: Int64(PlaylistLimits.textSize), timeout: .seconds(120))
             let playlist: PCastHLS.Playlist
             do throws(PlaylistError) {
                 playlist = try PCastHLS.Playlist(bytes, from: base, importing: variables, updating: timeline?.playlist)

@@ -1,6 +1,6 @@
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 internal import Synchronization
 
 /// What becomes of a segment while it comes.
@@ -41,7 +41,7 @@ extension RenditionLoader: SegmentLoad.Owner {
         return state.withLock { state in
             let now = MonotonicClock.now()
             let isAlternative = variants.uris.contains { uris in
-                uris.contains { $0 != uri && !state.failedAddresses.isHopeless($0, at: now) }
+                uris.contains { $0 != uri && !state.failedAddresses.isUnrecoverable($0, at: now) }
             }
             guard isAlternative else { return false }
             // Another of its segments may be there.

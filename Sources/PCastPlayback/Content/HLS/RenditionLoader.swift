@@ -1,7 +1,7 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 internal import Synchronization
 
 /// Loads one rendition's segments in order, as much as its bounds allow: what is pictures and sound in one, a language's
@@ -45,7 +45,7 @@ final class RenditionLoader: Sendable {
     private let liveEdge = Mutex(LiveEdgeClock())
 
     /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
-    private let patience: TimeSpan
+    private let timeout: TimeSpan
     /// Places of the same moment in two variants differ by less.
     private static let tolerance = TimeSpan.milliseconds(250)
     /// Media lie elsewhere than a playlist says when they are off by more.
@@ -65,7 +65,7 @@ final class RenditionLoader: Sendable {
         )
         self.aligned = aligned
         choice = Mutex(variants.choice)
-        patience = TimeSpan(fetcher.patience) * 2
+        timeout = TimeSpan(fetcher.timeout) * 2
         hints = PartHints(fetcher)
         self.steering = steering.map { [changes] in SteeringFollower($0, fetcher: fetcher) { changes.raise() } }
         let now = MonotonicClock.now()
@@ -100,7 +100,7 @@ final class RenditionLoader: Sendable {
         let all = variants.uris(of: rung, in: steering?.order ?? [])
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
         let good = all.filter { !failed.isAvoided($0, at: now) }
-        let possible = good.isEmpty ? all.filter { !failed.isHopeless($0, at: now) } : good
+        let possible = good.isEmpty ? all.filter { !failed.isUnrecoverable($0, at: now) } : good
         return possible.isEmpty ? all : possible
     }
 
@@ -236,8 +236,8 @@ final class RenditionLoader: Sendable {
                 await changes.wait(since: count)
                 continue
             }
-            let loading = Task { [fetcher, hints, wait, patience] in
-                await load.run(for: self, by: fetcher, hints: hints, wait: wait, patience: patience)
+            let loading = Task { [fetcher, hints, wait, timeout] in
+                await load.run(for: self, by: fetcher, hints: hints, wait: wait, timeout: timeout)
             }
             state.withLock { state in
                 state.fetching = loading
@@ -387,7 +387,7 @@ final class RenditionLoader: Sendable {
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
         func isExcluded(_ uri: String) -> Bool {
             unwanted.contains(uri)
-                || (lastResort ? failed.isHopeless(uri, at: now) : failed.isAvoided(uri, at: now))
+                || (lastResort ? failed.isUnrecoverable(uri, at: now) : failed.isAvoided(uri, at: now))
         }
         return Set(variants.uris.indices.filter { variants.uris[$0].allSatisfy(isExcluded) })
     }

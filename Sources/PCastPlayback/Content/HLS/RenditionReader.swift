@@ -1,6 +1,6 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// Reads the segments of one rendition as packets, those of all its media in the order of decoding. Used by one thread at
 /// a time.

@@ -1,7 +1,7 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 
 /// Fetches one segment: as a whole, or part by part while it is made; what broke off goes on where it did.
 struct SegmentFetch {

@@ -1,6 +1,6 @@
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 internal import Synchronization
 
 /// One segment on its way from a server: asked for again while that may help, fetched part by part while it is made, and left
@@ -48,7 +48,7 @@ struct SegmentLoad {
 
     /// - Parameter patience: for so long it is asked for again.
     func run(
-        for owner: any Owner, by fetcher: HLSFetcher, hints: PartHints, wait: ReaderWait, patience: TimeSpan
+        for owner: any Owner, by fetcher: HLSFetcher, hints: PartHints, wait: ReaderWait, timeout: TimeSpan
     ) async -> End {
         let began = MonotonicClock.now()
         var pause = Self.firstPause
@@ -70,7 +70,7 @@ struct SegmentLoad {
                 let isLive = owner.follower?.timeline?.playlist.isLive ?? false
                 let isFinal = isLive ? error.isFinal : error.isFinalOnDemand
                 if owner.leaves(loaded, after: error, isSettled: isFinal || failures > Self.tries) { return .leftOff }
-                guard !isFinal, MonotonicClock.now() - began < patience else { return .failed(error) }
+                guard !isFinal, MonotonicClock.now() - began < timeout else { return .failed(error) }
                 try? await Task.sleep(for: pause.duration)
                 pause = min(pause * 2, Self.longestPause)
             }

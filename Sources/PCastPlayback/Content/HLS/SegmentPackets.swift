@@ -1,6 +1,6 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// One segment as packets that are placed on the timeline, read from its beginning on while its bytes come. Used by one thread
 /// at a time.

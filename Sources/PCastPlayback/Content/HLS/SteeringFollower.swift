@@ -1,7 +1,7 @@
 internal import Foundation
+internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
-internal import PCastMedia
 internal import Synchronization
 
 /// Asks a steering server which pathway to take (`PathwaySteering` says when), for a presentation.

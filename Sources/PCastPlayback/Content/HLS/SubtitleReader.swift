@@ -1,6 +1,6 @@
 internal import PCastCodecs
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 /// Reads a rendition of subtitles as far as it has come; nothing waits for it. Used by one thread at a time.
 final class SubtitleReader {

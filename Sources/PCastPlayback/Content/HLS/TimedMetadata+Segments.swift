@@ -1,5 +1,5 @@
+internal import PCastCore
 internal import PCastHLS
-internal import PCastMedia
 
 extension TimedMetadata {
     /// In an event message that is an ID3 tag (AOMedia, "Carriage of ID3 Timed Metadata in CMAF").

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 
 /// The latest parameter set of each ID that a stream has sent or announced. A set is valid until another one replaces
 /// it (ITU-T H.264, section 7.4.1.2.1).

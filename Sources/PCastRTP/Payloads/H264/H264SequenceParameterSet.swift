@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The properties of a video stream from its sequence parameter set (ITU-T H.264, section 7.3.2.1.1).
 public struct H264SequenceParameterSet: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The properties of an Opus packet that its first bytes contain (RFC 6716, section 3.1).
 public struct OpusTOC: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The header of a VP8 key frame (RFC 6386, section 9.1).
 public struct VP8FrameHeader: Hashable, Sendable {

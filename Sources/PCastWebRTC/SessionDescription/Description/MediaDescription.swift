@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An `m=` section of a session description (RFC 8866, section 5.14).
 public struct MediaDescription: Hashable, Sendable {

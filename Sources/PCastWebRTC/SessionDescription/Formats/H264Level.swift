@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// An H.264 level, which limits resolution and frame rate (ITU-T H.264, table A-1).
 public struct H264Level: Hashable, Comparable, Sendable {

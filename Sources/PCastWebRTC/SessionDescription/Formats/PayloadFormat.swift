@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A payload type of a section with all its attributes, for a supported codec.
 public struct PayloadFormat: Hashable, Sendable {

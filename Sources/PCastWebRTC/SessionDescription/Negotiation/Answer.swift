@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// The local answer to a peer's offer, and the result of the negotiation.
 public struct Answer: Sendable {
@@ -26,7 +26,7 @@ public struct Answer: Sendable {
     /// - Throws: ``SDPError`` if the offer lacks ICE credentials, a supported fingerprint or a usable DTLS role.
     public init(
         to offer: SessionDescription, originSessionID: UInt64, transport: TransportDescription,
-        capabilities: MediaCapabilities, intent: (_ type: MediaType, _ ordinal: Int) -> MediaIntent?
+        capabilities: MediaCapabilities, intent: (_ type: MediaType, _ ordinal: Int) -> AnswerOptions?
     ) throws(SDPError) {
         let bundle = BundleGroup(offer)
         var ordinals: [MediaType: Int] = [:]

@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 public import PCastRTP
 
 /// The media capabilities of this side.
@@ -41,7 +41,7 @@ public struct MediaCapabilities: Sendable {
 
     /// Returns the preferred format for an answer, the first one of the peer if several are equal; nil if none is
     /// supported. `stream` is the format to send, nil for any.
-    func preferred(of formats: [PayloadFormat], carrying stream: CarriedFormat?) -> PayloadFormat? {
+    func preferred(of formats: [PayloadFormat], carrying stream: SourceFormat?) -> PayloadFormat? {
         var best: (format: PayloadFormat, rank: Int)?
         for format in formats where stream?.isPlayed(by: format) ?? true {
             guard var rank = rank(format) else { continue }
@@ -70,7 +70,7 @@ public struct MediaCapabilities: Sendable {
 
     /// Returns the reason why none of a section's formats is usable.
     func reason(
-        against media: MediaDescription, of type: MediaType, carrying stream: CarriedFormat?
+        against media: MediaDescription, of type: MediaType, carrying stream: SourceFormat?
     ) -> SectionProblem.Reason {
         let wanted = stream.map { [$0.codec] } ?? codecs.filter { $0.mediaType == type }
         let offersH264 = media.codecNames.contains { $0.asciiLowercased == "h264" }

@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 extension Offer {

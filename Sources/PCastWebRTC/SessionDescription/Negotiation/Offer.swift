@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// The local offer.
@@ -76,7 +76,7 @@ public struct Offer: Sendable {
     /// Returns formats with narrower profiles for an H.264 stream, the widest first. Browsers offer only those, but
     /// decode the stream.
     private static func narrowerFormats(
-        than stream: CarriedFormat?, _ capabilities: MediaCapabilities
+        than stream: SourceFormat?, _ capabilities: MediaCapabilities
     ) -> [PayloadFormat] {
         guard let h264 = stream?.h264 else { return [] }
         let profiles = H264Profile.allCases.filter { $0 < h264.profile }.reversed()
@@ -92,7 +92,7 @@ public struct Offer: Sendable {
 
     /// Returns the offered format of a codec.
     private static func format(
-        for codec: Codec, carrying stream: CarriedFormat?, capabilities: MediaCapabilities
+        for codec: Codec, carrying stream: SourceFormat?, capabilities: MediaCapabilities
     ) -> PayloadFormat {
         switch codec {
         case .h264:

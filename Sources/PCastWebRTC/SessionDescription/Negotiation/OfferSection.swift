@@ -1,4 +1,4 @@
-public import PCastMedia
+public import PCastCore
 
 /// A section of the local offer.
 public struct OfferSection: Sendable {
@@ -9,7 +9,7 @@ public struct OfferSection: Sendable {
     /// The codecs to offer; nil for all of the capabilities.
     public var codecs: [Codec]?
     /// The only format to offer, for a forwarded stream; nil for those of ``codecs``.
-    public var format: CarriedFormat?
+    public var format: SourceFormat?
     /// The local source, which is needed to send; nil otherwise.
     public var source: OutgoingSource?
     /// The RIDs of simulcast layers (RFC 8853), at most `SDPLimits.simulcastLayers`. With fewer than two there is no
@@ -25,7 +25,7 @@ public struct OfferSection: Sendable {
 
     /// Creates a section.
     public init(
-        type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, format: CarriedFormat? = nil,
+        type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, format: SourceFormat? = nil,
         source: OutgoingSource? = nil, layers: [String] = []
     ) {
         self.type = type

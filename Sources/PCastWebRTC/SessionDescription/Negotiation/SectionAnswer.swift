@@ -1,4 +1,4 @@
-import PCastMedia
+import PCastCore
 import PCastRTP
 
 /// The answer to an accepted section.
@@ -9,7 +9,7 @@ struct SectionAnswer {
     private(set) var negotiated: NegotiatedMedia
 
     /// Returns the direction of the media in a section, from the local view.
-    static func direction(of offer: MediaDescription, _ intent: MediaIntent) -> MediaDirection {
+    static func direction(of offer: MediaDescription, _ intent: AnswerOptions) -> MediaDirection {
         let wanted = intent.source == nil ? intent.direction.intersection(.receiveOnly) : intent.direction
         return offer.direction.reversed.intersection(wanted)
     }
@@ -17,7 +17,7 @@ struct SectionAnswer {
     /// Answers a section. Returns nil if there is no common format.
     init?(
         to offer: MediaDescription, at index: Int, of type: MediaType, allowsMixedExtensions: Bool,
-        capabilities: MediaCapabilities, intent: MediaIntent
+        capabilities: MediaCapabilities, intent: AnswerOptions
     ) {
         let direction = Self.direction(of: offer, intent)
         let carried = direction.sends ? intent.format : nil
@@ -76,7 +76,7 @@ struct SectionAnswer {
 extension PayloadFormat {
     /// Replaces the parameters of the offer by those of the answer.
     fileprivate mutating func answerParameters(
-        capabilities: MediaCapabilities, carried: CarriedFormat?, direction: MediaDirection
+        capabilities: MediaCapabilities, carried: SourceFormat?, direction: MediaDirection
     ) {
         switch codec {
         case .h264:

@@ -1,0 +1,144 @@
+import PCastCore
+import PCastDevices
+public import PCastIO
+import PCastRendering
+import Synchronization
+
+/// What a process does that a platform has started for one stream: it pulls an address and publishes what is there, or
+/// views a stream and pushes it to an address. The process is good for nothing else afterwards, as foreign media was
+/// opened in it.
+public struct StreamJob: Sendable {
+    private let order: IngestJob
+    private let report: @Sendable (JobReport) -> Void
+    private let isRunning: Flag
+
+    /// - Parameter report: is told what happens; ``JobReport/ended(reason:description:)`` is the last.
+    public init(_ order: IngestJob, report: @escaping @Sendable (JobReport) -> Void) {
+        self.order = order
+        let isRunning = Flag()
+        self.isRunning = isRunning
+        self.report = { news in
+            if news == .running { isRunning.raise() }
+            report(news)
+        }
+    }
+
+    /// The platform has this long to say that a stream has ended that was reported as such.
+    private static let timeout = Duration.seconds(2)
+
+    /// Works until the stream has ended.
+    public func run() async {
+        let place: OutboundPolicy
+        do throws(PCastError) {
+            place = try OutboundPolicy.open(order, refused: refuse)
+        } catch {
+            return report(.ended(reason: setupFailure, description: "\(error)"))
+        }
+        let pcast = PCast(PCastOptions(uri: order.platform))
+        do throws(PCastError) {
+            switch order.kind {
+            case .publish: try await publish(place, by: pcast)
+            case .egress: try await push(to: place, by: pcast)
+            }
+        } catch {
+            report(.ended(reason: setupFailure, description: place.redacted("\(error)")))
+        }
+        await pcast.shutdown()
+        withExtendedLifetime(place) {}
+    }
+
+    /// What leads to where nobody may go is nothing to wait for, and nothing to begin with.
+    private var refuse: @Sendable (String) -> Void {
+        let (report, reason, isRunning) = (report, setupFailure, isRunning)
+        return { why in
+            report(isRunning.isRaised ? .note("not connected: \(why)") : .ended(reason: reason, description: why))
+        }
+    }
+
+    private var setupFailure: String {
+        order.kind == .egress ? "egress-setup-failed" : StreamEndedReason.failed.rawValue
+    }
+
+    // MARK: Publishing
+
+    private func publish(_ place: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
+        if place.isListener { report(.listening) }
+        let order = order
+        let media = try await DeviceThread.run { () throws(DeviceError) in
+            let source = try URISource(
+                anythingOf: place.uri, skipping: .milliseconds(Int64(order.skippedMilliseconds)),
+                passesThrough: order.maximumFrameRate == nil)
+            let inputs = try SourceInputs(opened: source) { pictures in
+                order.maximumFrameRate.map { ThinnedVideoSource(pictures, rate: $0) } ?? pictures
+            }
+            return UserMediaStream(LocalMedia(inputs))
+        }
+        defer { media.stop() }
+        _ = try await pcast.start(authenticationToken: order.credential)
+        let publisher = try await pcast.publish(streamToken: order.credential, mediaStream: media.mediaStream)
+        report(.running)
+        let info = await publisher.ended
+        report(
+            .ended(
+                reason: info.reason == .custom ? info.reasonDescription : info.reason.rawValue,
+                description: place.redacted(info.reasonDescription)))
+    }
+
+    // MARK: Pushing
+
+    private func push(to place: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
+        _ = try await pcast.start(authenticationToken: order.credential)
+        let stream = try await pcast.subscribe(
+            streamToken: order.credential, streamID: order.stream.map { StreamID($0) })
+        guard let format = place.pushFormat else { return try await record(stream, to: place) }
+        let failed = Promise<JobReport>()
+        let pushing = try EgressJob(of: stream, to: place, format: format) { [report] state in
+            switch state {
+            case .running: report(.running)
+            case .failed(let why, let wasRunning):
+                failed.resolve(
+                    .ended(
+                        reason: wasRunning ? "egress-failed" : "egress-setup-failed",
+                        description: place.redacted(why)))
+            case .connecting, .finished: break
+            }
+        }
+        stream.life.whenEnded { info in failed.resolve(Self.end(info)) }
+        report(await failed.settled)
+        // The platform ends it with those words; ours would say that it has ended.
+        let limit = Task {
+            try await Task.sleep(for: Self.timeout)
+            stream.stop()
+        }
+        _ = await stream.ended
+        limit.cancel()
+        pushing.stop()
+    }
+
+    private func record(_ stream: MediaStream, to place: OutboundPolicy) async throws(PCastError) {
+        let recording = try stream.record(to: place.uri, named: place.fileName)
+        report(.running)
+        let info = await stream.ended
+        recording.stop()
+        if let failure = recording.failure {
+            report(.ended(reason: "egress-failed", description: place.redacted(failure)))
+        } else {
+            report(Self.end(info))
+        }
+    }
+
+    private static func end(_ info: StreamEndedInfo) -> JobReport {
+        .ended(
+            reason: info.reason == .custom ? info.reasonDescription : info.reason.rawValue,
+            description: info.reasonDescription)
+    }
+}
+
+/// What is so from some moment on.
+private final class Flag: Sendable {
+    private let state = Atomic(false)
+
+    var isRaised: Bool { state.load(ordering: .relaxed) }
+
+    func raise() { state.store(true, ordering: .relaxed) }
+}

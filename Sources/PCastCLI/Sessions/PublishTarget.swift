@@ -1,0 +1,84 @@
+import Foundation
+import PCastCore
+import PCastEdgeAuth
+import PCastPlatform
+
+/// The platform of a publisher: an external one, or one that is embedded in this process.
+struct PublishTarget: Sendable {
+    /// The URI of the platform; nil if the token contains it.
+    let uri: String?
+    let tokens: TokenPair
+    /// The application whose tokens subscribers need; nil if it is unknown or no token is necessary.
+    let viewers: ApplicationTokens?
+    /// The embedded platform; nil if it is external.
+    let running: RunningPlatform?
+    private let credentials: LocalCredentialsFile?
+
+    /// Returns an external platform, which the URI or the token identifies.
+    ///
+    /// - Throws: ``CommandFailure``.
+    static func named(uri: String?, tokens: [String]) throws -> PublishTarget {
+        let running = LocalCredentialsFile.running(in: .standard())
+        if tokens.isEmpty, let local = running.first(where: { $0.isOf(uri: uri) }) {
+            let application = ApplicationTokens(application: local.application)
+            return PublishTarget(
+                uri: uri, tokens: try application.publisherPair(),
+                viewers: try PlatformURI.isOnThisComputer(local.uri) ? nil : application, running: nil, credentials: nil
+            )
+        }
+        let place = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
+        let isLocal = try place.map(PlatformURI.isOnThisComputer) ?? false
+        guard isLocal || !tokens.isEmpty else { throw CommandFailure.needsToken }
+        return PublishTarget(
+            uri: uri, tokens: try TokenPair(tokens, isLocal: isLocal), viewers: nil, running: nil, credentials: nil)
+    }
+
+    /// Starts an embedded platform, and writes its credentials for the user's other programs. If `listen` is nil, it
+    /// uses the default address, or a free port if that is in use.
+    ///
+    /// - Throws: ``CommandFailure``.
+    static func embedded(listen: ListenArgument?, _ console: Console) async throws -> PublishTarget {
+        let application = RandomApplication.make(id: "local")
+        let place = listen ?? .standard
+        // The default ports are tried first, because links and firewalls know them. An address that the user chose is
+        // not replaced.
+        var ports = [(Int(place.port), PlatformConfiguration.defaultRTCPort), (Int(place.port), 0)]
+        if listen == nil { ports.append((0, 0)) }
+        let running = try await RunningPlatform.start(
+            firstOf: ports.map { port, rtcPort in
+                PlatformConfiguration(
+                    host: place.host, port: port, rtcPort: rtcPort, applications: [application.platformApplication])
+            }, console)
+        let uri = running.listening.uri
+        do {
+            let file = try LocalCredentialsFile.write(
+                LocalCredentials(uri: uri, applicationId: application.id, secret: application.secret, pid: getpid()),
+                in: .standard())
+            let tokens = ApplicationTokens(application: application)
+            return PublishTarget(
+                uri: uri, tokens: try tokens.publisherPair(),
+                viewers: running.listening.allowsAnonymousLoopback ? nil : tokens, running: running, credentials: file)
+        } catch {
+            await running.stop()
+            throw error
+        }
+    }
+
+    /// Returns the link for a browser, with a token if one is necessary and can be created.
+    func watchLink(stream: String) throws -> String {
+        let platform = uri ?? TokenPair.field("uri", of: tokens.stream) ?? ""
+        return WatchLink.text(platform: platform, stream: stream, token: try viewers?.viewing(stream: stream))
+    }
+
+    /// Stops an embedded platform and removes its credentials.
+    func close() async {
+        credentials?.remove(ifOf: getpid())
+        await running?.stop()
+    }
+}
+
+extension ApplicationTokens {
+    fileprivate func publisherPair() throws(EdgeAuthError) -> TokenPair {
+        TokenPair(authentication: try authentication(), stream: try publishing())
+    }
+}

@@ -1,0 +1,75 @@
+import PCastCore
+import PCastJSON
+
+/// The stream to subscribe to, its platform and the tokens.
+struct SubscribeTarget: Sendable {
+    /// The URI of the platform; nil if the token contains it.
+    let uri: String?
+    let tokens: TokenPair
+    /// The stream; nil for the one that the token contains, otherwise the newest permitted one.
+    let stream: String?
+
+    /// Finds the stream of a plan.
+    ///
+    /// - Throws: ``CommandFailure``, whose status is `nothingToPlay` if there is no stream.
+    static func find(_ plan: SubscribePlan) async throws -> SubscribeTarget {
+        if !plan.tokens.isEmpty { return try named(plan) }
+        let running = LocalCredentialsFile.running(in: .standard())
+        if let uri = plan.uri, let local = running.first(where: { $0.isOf(uri: uri) }) {
+            return try await local.place(stream: plan.stream)
+        }
+        if plan.uri != nil { return try named(plan) }
+        guard !running.isEmpty else {
+            throw CommandFailure(
+                .nothingToPlay, "Nothing plays on this computer: start “pcast publish”, or give --uri and --token.")
+        }
+        for local in running {
+            if let place = try await local.newest(stream: plan.stream) { return place }
+        }
+        throw nothingPlays
+    }
+
+    static let nothingPlays = CommandFailure(
+        .nothingToPlay, "The platform on this computer plays nothing: start “pcast publish --uri …” first.")
+
+    private static func named(_ plan: SubscribePlan) throws -> SubscribeTarget {
+        let uri = plan.uri ?? plan.tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
+        guard let uri = uri ?? LocalCredentialsFile.running(in: .standard()).first?.uri else {
+            throw CommandFailure(.unusableArguments, "The token names no platform: give --uri.")
+        }
+        let isLocal = try PlatformURI.isOnThisComputer(uri)
+        let stream = plan.stream ?? plan.tokens.lazy.compactMap { TokenPair.field("originStreamId", of: $0) }.first
+        guard isLocal || !plan.tokens.isEmpty else { throw CommandFailure.needsToken }
+        return SubscribeTarget(uri: uri, tokens: try TokenPair(plan.tokens, isLocal: isLocal), stream: stream)
+    }
+}
+
+extension LocalCredentials {
+    /// Returns the requested stream, or the newest one; nil if it does not exist.
+    fileprivate func newest(stream: String?) async throws -> SubscribeTarget? {
+        let streams: [PlatformAdministration.Stream]
+        do {
+            streams = try await PlatformAdministration(uri: uri, application: application).streams()
+        } catch let failure as CommandFailure where failure.status == .platformUnreachable {
+            return nil  // The platform is starting or stopping.
+        }
+        let wanted = stream.map { id in streams.last { $0.streamId == id } } ?? streams.last
+        guard let wanted else { return nil }
+        return try place(of: wanted.streamId)
+    }
+
+    fileprivate func place(stream: String?) async throws -> SubscribeTarget {
+        if let stream { return try place(of: stream) }
+        guard let place = try await newest(stream: nil) else { throw SubscribeTarget.nothingPlays }
+        return place
+    }
+
+    private func place(of stream: String) throws -> SubscribeTarget {
+        let tokens = ApplicationTokens(application: application)
+        return SubscribeTarget(
+            uri: uri,
+            tokens: TokenPair(
+                authentication: try tokens.authentication(), stream: try tokens.viewing(stream: stream)),
+            stream: stream)
+    }
+}

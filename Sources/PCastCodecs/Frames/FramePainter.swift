@@ -1,0 +1,102 @@
+import CYUV
+public import PCastCore
+
+/// Draws frames to a BGRX canvas (libyuv): crops, scales, mirrors and rotates. Only one thread may use it at a time.
+///
+/// A part that is neither scaled nor rotated is converted directly from the frame to the canvas.
+public final class FramePainter {
+    private let pool: VideoFramePool
+    private let rotator: FrameRotator
+
+    /// Creates a painter.
+    public init() {
+        pool = VideoFramePool(capacity: 2)
+        rotator = FrameRotator(pool: pool)
+    }
+
+    /// Draws a part of a frame to the canvas.
+    ///
+    /// - Parameters:
+    ///   - frame: The frame.
+    ///   - part: The part of the frame. Its origin is rounded down to even numbers because of 4:2:0.
+    ///   - mirroring: The mirroring.
+    ///   - turn: The rotation after mirroring.
+    ///   - target: The rectangle within the canvas.
+    ///   - canvas: The first pixel of the canvas.
+    ///   - stride: The number of bytes per row of the canvas.
+    public func paint(
+        _ frame: VideoFrame, part: FrameRectangle, mirrored mirroring: FrameMirroring = [],
+        turned turn: FrameRotation = .none, at target: FrameRectangle, of canvas: UnsafeMutablePointer<UInt8>,
+        stride: Int
+    ) {
+        guard !part.isEmpty, !target.isEmpty else { return }
+        let (x, y) = (part.x & ~1, part.y & ~1)
+        precondition(
+            x >= 0 && y >= 0 && x + part.width <= frame.dimensions.width && y + part.height <= frame.dimensions.height,
+            "a part lies within its picture")
+        var picture = Planes(
+            y: frame.planeY + y * frame.strideY + x, u: frame.planeU + y / 2 * frame.strideUV + x / 2,
+            v: frame.planeV + y / 2 * frame.strideUV + x / 2, strideY: Int32(frame.strideY),
+            strideUV: Int32(frame.strideUV), width: Int32(part.width), height: Int32(part.height))
+        // Keeps the memory of the scaled or rotated part alive until it is drawn.
+        var kept = frame
+        let size = turn.exchangesSides ? target.dimensions.exchanged : target.dimensions
+        if size != part.dimensions {
+            kept = scaled(picture, to: size, like: frame)
+            picture = Planes(kept)
+        }
+        if !mirroring.isEmpty || turn != .none {
+            if picture.isPart { kept = scaled(picture, to: size, like: frame) }
+            kept = rotator.turn(kept, by: turn, mirrored: mirroring)
+            picture = Planes(kept)
+        }
+        let result = withExtendedLifetime(kept) {
+            cyuv_bgra(
+                picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV,
+                canvas + target.y * stride + target.x * 4, Int32(stride), frame.matrix.number, picture.width,
+                picture.height)
+        }
+        precondition(result == 0, "libyuv refuses no picture of a size")
+    }
+
+    private func scaled(_ picture: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
+        let target = pool.frame(
+            dimensions: size, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
+        // Averages pixels when scaling down, and interpolates when scaling up.
+        let isSmaller = size.width < Int(picture.width) || size.height < Int(picture.height)
+        let result = I420Scale(
+            picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV, picture.width,
+            picture.height, target.planeY, Int32(target.strideY), target.planeU, Int32(target.strideUV), target.planeV,
+            Int32(target.strideUV), Int32(size.width), Int32(size.height), isSmaller ? kFilterBox : kFilterBilinear)
+        precondition(result == 0, "libyuv refuses no picture of a size")
+        return target
+    }
+}
+
+/// A part of a frame, as arguments for libyuv.
+private struct Planes {
+    var y, u, v: UnsafePointer<UInt8>
+    var strideY, strideUV, width, height: Int32
+    var isPart = true
+
+    init(
+        y: UnsafeMutablePointer<UInt8>, u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, strideY: Int32,
+        strideUV: Int32, width: Int32, height: Int32
+    ) {
+        (self.y, self.u, self.v) = (UnsafePointer(y), UnsafePointer(u), UnsafePointer(v))
+        (self.strideY, self.strideUV, self.width, self.height) = (strideY, strideUV, width, height)
+    }
+
+    /// Refers to the whole frame.
+    init(_ frame: VideoFrame) {
+        self.init(
+            y: frame.planeY, u: frame.planeU, v: frame.planeV, strideY: Int32(frame.strideY),
+            strideUV: Int32(frame.strideUV), width: Int32(frame.dimensions.width),
+            height: Int32(frame.dimensions.height))
+        isPart = false
+    }
+}
+
+extension Dimensions {
+    fileprivate var exchanged: Dimensions { Dimensions(width: height, height: width) }
+}

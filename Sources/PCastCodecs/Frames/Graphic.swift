@@ -1,0 +1,85 @@
+import CFFmpeg
+import CYUV
+public import PCastCore
+
+/// An image with transparency that is drawn over frames: RGBA, 8 bits each, premultiplied by alpha as browsers produce
+/// it.
+public final class Graphic: @unchecked Sendable {  // the pixels are written only before `init` returns
+    /// The size of the image.
+    public let dimensions: Dimensions
+    /// The pixels in rows of `4 * dimensions.width` bytes.
+    let pixels: UnsafeMutablePointer<UInt8>
+    /// Whether it is fully transparent.
+    public let isEmpty: Bool
+
+    /// The largest image that is decoded.
+    private static let most = Dimensions(width: 4_096, height: 4_096)
+
+    deinit { pixels.deallocate() }
+
+    /// Decodes a PNG file with premultiplied colors, such as those of Chromium's screencast. Throws
+    /// `CodecError.damaged` for an invalid file, `CodecError.unsupported` for more than 4,096 pixels in width or
+    /// height, or `CodecError.missing`.
+    public init(premultipliedPNG bytes: [UInt8]) throws(CodecError) {
+        let picture = try Self.decode(bytes)
+        let (width, height) = (Int(picture.pointer.pointee.width), Int(picture.pointer.pointee.height))
+        dimensions = Dimensions(width: width, height: height)
+        pixels = .allocate(capacity: width * height * 4)
+        do {
+            try Self.convert(picture, into: pixels)
+        } catch {
+            pixels.deallocate()
+            throw error
+        }
+        isEmpty = (0..<width * height).allSatisfy { [pixels] in pixels[4 * $0 + 3] == 0 }
+    }
+
+    private static func decode(_ bytes: [UInt8]) throws(CodecError) -> AVFrameHolder {
+        guard let codec = avcodec_find_decoder(AV_CODEC_ID_PNG) else { throw .missing("a decoder of PNG") }
+        let context = AVCodecContextHolder(codec)
+        context.pointer.pointee.thread_count = 1
+        context.pointer.pointee.err_recognition = AV_EF_EXPLODE
+        context.pointer.pointee.max_pixels = Int64(most.width * most.height)
+        try context.open(codec)
+        let packet = AVPacketHolder()
+        // libavcodec reads beyond the end, so the bytes are copied to padded memory.
+        guard av_new_packet(packet.pointer, Int32(clamping: bytes.count)) >= 0 else {
+            throw .damaged("a graphic of \(bytes.count) bytes")
+        }
+        defer { av_packet_unref(packet.pointer) }
+        bytes.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: $0)
+        }
+        let picture = AVFrameHolder()
+        for result in [
+            avcodec_send_packet(context.pointer, packet.pointer),
+            avcodec_receive_frame(context.pointer, picture.pointer),
+        ] where result < 0 {
+            throw .damaged("a graphic: \(CodecError.reason(result))")
+        }
+        let size = Dimensions(width: Int(picture.pointer.pointee.width), height: Int(picture.pointer.pointee.height))
+        guard size.width <= most.width, size.height <= most.height else {
+            throw .unsupported("a graphic is at most \(most) pixels, not \(size)")
+        }
+        return picture
+    }
+
+    private static func convert(_ picture: AVFrameHolder, into pixels: UnsafeMutablePointer<UInt8>) throws(CodecError) {
+        let (width, height) = (picture.pointer.pointee.width, picture.pointer.pointee.height)
+        let scaler = sws_getContext(
+            width, height, AVPixelFormat(picture.pointer.pointee.format), width, height, AV_PIX_FMT_RGBA, SWS_POINT,
+            nil,
+            nil, nil)
+        defer { sws_freeContext(scaler) }
+        guard let scaler else { throw .unsupported("a graphic of another kind of pixels than PNG has") }
+        let image = picture.pointer.pointee
+        var source: [UnsafePointer<UInt8>?] = [
+            UnsafePointer(image.data.0), UnsafePointer(image.data.1), UnsafePointer(image.data.2),
+            UnsafePointer(image.data.3),
+        ]
+        var strides = [image.linesize.0, image.linesize.1, image.linesize.2, image.linesize.3]
+        var target: [UnsafeMutablePointer<UInt8>?] = [pixels, nil, nil, nil]
+        var targetStrides: [Int32] = [4 * width, 0, 0, 0]
+        sws_scale(scaler, &source, &strides, 0, height, &target, &targetStrides)
+    }
+}

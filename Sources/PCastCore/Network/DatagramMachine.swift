@@ -1,0 +1,58 @@
+/// A state machine whose input and output are datagrams, such as a connection (`PeerConnection`) or a whole SFU
+/// (`SFU`).
+///
+/// It follows the rules of ``Machine``, but in another form. Input is a datagram in the driver's buffer, which the
+/// machine may decrypt in place. Output fills a batch in the driver's memory. Therefore no packet is copied, and none
+/// needs an allocation. The event loop of the module `PCastIO` drives every such machine.
+public protocol DatagramMachine: ~Copyable, SendableMetatype {
+    /// Processes one datagram. The machine may overwrite the bytes until it returns, and must not keep them.
+    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
+
+    /// Processes one datagram that arrived `waited` before `now`, because time never goes backwards from call to call.
+    /// The earlier arrival time is used only for measurements.
+    mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant)
+
+    /// Announces the paths of the next datagrams, in order. It does not change the result. A machine of thousands of
+    /// peers may prefetch their memory.
+    mutating func expect(from paths: Span<NetworkPath>)
+
+    /// Advances the time. It is called when `deadline` or `earliestDeadline` is reached, and has no effect at other times.
+    mutating func advance(to now: Instant)
+
+    /// Appends pending datagrams to the batch. Returns true if the batch is full and more are pending: the driver then
+    /// sends the batch and calls again.
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool
+
+    /// Notifies the machine that a TCP connection (ICE-TCP, RFC 6544) was closed by the peer or by an error.
+    mutating func pathClosed(_ path: NetworkPath, at now: Instant)
+
+    /// Returns the index of the shard that has the peer that sent the first datagram of a path, if several machines
+    /// share the same addresses; nil if no other shard has it.
+    func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
+
+    /// The time at which `advance(to:)` must be called next; nil if the machine waits for events only. Reading it does
+    /// not change the result. It is `mutating` because it is read in each iteration, and a nonmutating access would
+    /// copy kilobytes.
+    var deadline: Instant? { mutating get }
+
+    /// The time from which `advance(to:)` has work to do if the thread is awake anyway. It is before `deadline` if some
+    /// work is deferrable, because thousands of peers would otherwise wake the thread one by one.
+    var earliestDeadline: Instant? { mutating get }
+}
+
+extension DatagramMachine where Self: ~Copyable {
+    /// Processes the datagram as one that arrives now.
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+    ) { handle(datagram, from: path, at: now) }
+
+    /// Does nothing.
+    public mutating func expect(from paths: Span<NetworkPath>) {}
+
+    /// Returns nil.
+    public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
+
+    /// The same as `deadline`.
+    public var earliestDeadline: Instant? { mutating get { deadline } }
+}

@@ -1,0 +1,61 @@
+import Foundation
+internal import GRDB
+public import PCastCore
+
+extension Records {
+    /// Returns the active applications, ordered by identifier.
+    ///
+    /// - Throws: ``RecordsError``, also if a secret was encrypted with another key.
+    public func applications() async throws(RecordsError) -> [ApplicationRecord] {
+        try await read { [key, path] db in
+            try Row.fetchAll(db, sql: "SELECT id, secret FROM application WHERE isActive = 1 ORDER BY id").map { row in
+                let id: String = row["id"]
+                let sealed: [UInt8] = Array(row["secret"] as Data)
+                guard let secret = key.open(sealed, for: Self.context(id)) else {
+                    throw RecordsError.key(path: path, reason: "it is another key")
+                }
+                return ApplicationRecord(id: ApplicationID(id), secret: String(decoding: secret, as: UTF8.self))
+            }
+        }
+    }
+
+    /// Replaces the active applications. The data of the others remains in the database.
+    ///
+    /// - Throws: ``RecordsError``.
+    public func setApplications(_ applications: [ApplicationRecord], at now: WallTime) async throws(RecordsError) {
+        let sealed = applications.map { application in
+            let id = application.id.description
+            return (id, Data(key.seal(Array(application.secret.utf8), for: Self.context(id))))
+        }
+        try await write { db in
+            try db.execute(sql: "UPDATE application SET isActive = 0")
+            for (id, secret) in sealed {
+                try db.execute(
+                    sql: """
+                        INSERT INTO application (id, secret, isActive, created) VALUES (?, ?, 1, ?)
+                        ON CONFLICT (id) DO UPDATE SET secret = excluded.secret, isActive = 1
+                        """, arguments: [id, secret, now.millisecondsSinceEpoch])
+            }
+        }
+    }
+
+    /// Decrypts all secrets, so that a wrong key is found at the start and not at the first token.
+    ///
+    /// - Throws: ``RecordsError/key(path:reason:)`` if a secret was encrypted with another key.
+    func checkSecrets(_ keyPath: String) throws {
+        let all = try database.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT id AS context, secret FROM application
+                    UNION ALL SELECT application || ' ' || name, secret FROM callback
+                    """
+            ).map { row in (row["context"] as String, Array(row["secret"] as Data)) }
+        }
+        for (context, sealed) in all where key.open(sealed, for: Self.context(context)) == nil {
+            throw RecordsError.key(path: keyPath, reason: "they were sealed with another")
+        }
+    }
+
+    static func context(_ owner: String) -> String { "pcast secret of " + owner }
+}

@@ -1,0 +1,62 @@
+public import PCastCore
+
+/// A notification about an event of a stream, with its deliveries.
+public struct NotificationRecord: Sendable, Hashable {
+    /// The kind of event.
+    public enum Kind: String, Sendable, CaseIterable { case starting, started, ended }
+
+    /// The identifier `msg_…`, which is the same in each attempt and for each callback.
+    public var id: String
+    /// The stream.
+    public var stream: StreamID
+    /// The kind of event.
+    public var kind: Kind
+    /// The time of the event.
+    public var time: WallTime
+    /// The deliveries to the callbacks that existed at that time.
+    public var deliveries: [Delivery]
+
+    /// The delivery of a notification to one callback.
+    public struct Delivery: Sendable, Hashable {
+        /// The state of a delivery.
+        public enum State: String, Sendable, CaseIterable {
+            case pending, delivered
+            /// The last attempt failed. The notification is stored until a retry is requested.
+            case failed
+        }
+
+        /// The name of the callback.
+        public var callback: String
+        /// The state of the delivery.
+        public var state: State
+        /// The number of attempts.
+        public var attempts: Int
+        /// The time of the next attempt; only valid while the delivery is pending.
+        public var due: WallTime
+        /// The result of the last attempt: an HTTP status, or the reason why there was no response. Nil before the
+        /// first attempt.
+        public var answer: String?
+    }
+}
+
+/// A notification that is due for delivery.
+public struct DueDelivery: Sendable, Hashable {
+    /// The primary key of a delivery in the outbox.
+    public struct Place: Sendable, Hashable {
+        let notification: Int64
+        let callback: Int64
+    }
+
+    /// The primary key of the delivery.
+    public let place: Place
+    /// The identifier of the notification.
+    public let id: String
+    /// The stream.
+    public let stream: StreamID
+    /// The body of the request.
+    public let body: [UInt8]
+    /// The callback to send to.
+    public let callback: CallbackRecord
+    /// The number of failed attempts.
+    public let attempts: Int
+}

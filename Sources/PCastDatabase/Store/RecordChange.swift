@@ -1,0 +1,20 @@
+public import PCastCore
+
+/// A change to write to the database. Each change is idempotent, so it may be written again if it is unknown whether
+/// the first write succeeded.
+public enum RecordChange: Sendable {
+    /// A publisher connected. The event `starting` is sent.
+    case streamStarting(StreamRecord)
+    /// The stream started. The event `started` is sent.
+    case streamStarted(StreamID, at: WallTime)
+    /// The stream ended. The event `ended` is sent.
+    case streamEnded(StreamID, at: WallTime, reason: String, counts: ViewerCounts)
+    /// The stream belongs to another session from now on, or to none.
+    case streamMoved(StreamID, to: SessionID?)
+    case viewingBegan(ViewingRecord)
+    case viewingEnded(StreamID, at: WallTime, reason: String)
+    case sessionOpened(SessionRecord)
+    case sessionEnded(SessionID, at: WallTime)
+    /// The platform is running, with the numbers of subscribers so far.
+    case alive(at: WallTime, [StreamID: ViewerCounts])
+}

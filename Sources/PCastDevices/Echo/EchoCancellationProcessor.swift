@@ -1,0 +1,118 @@
+import PCastCore
+import PCastIO
+
+/// Removes the reference signal from captured audio: it estimates the delay, tracks the clocks, and runs the filters of
+/// all channels. Only one thread may use it at a time. It does not allocate.
+final class EchoCancellationProcessor {
+    /// The largest jitter of capture times, in samples.
+    private static let jitter: Int64 = 240
+
+    /// The range of the expected power of an echo.
+    private static let mostGain: Float = 10
+    private static let leastGain: Float = 1e-5
+
+    private let channels: Int
+    private let sound: PlayedAudio
+    private let reference: PlayedReference
+    private let tracker: DriftTracker
+    private let microphones: [EchoMicrophone]
+    private let estimator = DelayEstimator()
+    private var choice = DelayChoice()
+
+    private let recalled = VectorBuffer(count: EchoBlock.sampleCount)
+
+    /// The reference at capture time for the estimator, and the position of its next block.
+    private let undelayed = VectorBuffer(count: EchoBlock.sampleCount)
+    private var undelayedPlace: Int64 = 0
+    private var samples = [Int16](repeating: 0, count: EchoBlock.sampleCount)
+
+    init(channels: Int, played sound: PlayedAudio) {
+        self.channels = channels
+        self.sound = sound
+        let transform = RealTransform(length: EchoBlock.transformLength)
+        reference = PlayedReference(sound, transform: transform)
+        tracker = DriftTracker(transform: transform)
+        microphones = (0..<channels).map { _ in EchoMicrophone(transform: transform) }
+    }
+
+    /// The delay of the echo; nil until it is known.
+    var delay: TimeSpan? { reference.lag.map { TimeSpan(seconds: $0 / 48_000) + DelayChoice.lead } }
+
+    /// The rate by which the microphone's clock is faster than that of the audio output, in parts per million.
+    var drift: Double { Double(tracker.drift) * 1e6 }
+
+    /// Cleans interleaved samples in place. `instant` is the capture time of the first one. `isResumed` tells whether
+    /// there was a pause before.
+    func clean(_ samples: inout [Int16], capturedAt instant: Instant, isResumed: Bool) {
+        let start = Double(instant.nanoseconds) * Double(AudioFrame.sampleRate) / 1e9
+        if isResumed {
+            estimator.pause()
+            for microphone in microphones { microphone.resume() }
+        }
+        if reference.resume(at: start, pace: Double(tracker.pace)) {
+            tracker.restart()
+            for microphone in microphones { microphone.history.removeAll() }
+        }
+        let length = EchoBlock.sampleCount * channels
+        for block in 0..<samples.count / length {
+            let time = start + Double(block * EchoBlock.sampleCount)
+            samples.withUnsafeMutableBufferPointer { samples in
+                clean(samples.baseAddress! + block * length, at: time)
+            }
+        }
+    }
+
+    private func clean(_ samples: UnsafeMutablePointer<Int16>, at time: Double) {
+        for (channel, microphone) in microphones.enumerated() {
+            for index in 0..<EchoBlock.sampleCount {
+                microphone.block.floats[index] = Float(samples[index * channels + channel])
+            }
+        }
+        align(at: time)
+        for microphone in microphones { microphone.history.append(microphone.block) }
+        guard reference.lag != nil else { return }
+        reference.advance(pace: Double(tracker.pace))
+        // This must precede the cleaning of the block in place.
+        tracker.observe(microphones[0].block, learnt: microphones[0].filter.path, far: reference.far)
+        for (channel, microphone) in microphones.enumerated() {
+            if !microphone.clean(reference), channel == 0 { tracker.restart() }
+            for index in 0..<EchoBlock.sampleCount {
+                let sample = max(-32_768, min(32_767, microphone.block.floats[index].rounded()))
+                samples[index * channels + channel] = Int16(sample)
+            }
+        }
+    }
+
+    /// Estimates the delay and restarts if it has changed.
+    private func align(at time: Double) {
+        if abs(undelayedPlace - Int64(time)) > Self.jitter { undelayedPlace = Int64(time) }
+        samples.withUnsafeMutableBufferPointer { sound.read(from: undelayedPlace, into: $0) }
+        undelayedPlace += Int64(samples.count)
+        for index in samples.indices { undelayed.floats[index] = Float(samples[index]) }
+        guard let estimate = estimator.observe(played: undelayed, heard: microphones[0].block) else { return }
+        let gain = max(Self.leastGain, min(estimate.gain, Self.mostGain))
+        for microphone in microphones { microphone.expect(gain: gain) }
+        let chosen = reference.lag.map { TimeSpan(seconds: $0 / 48_000) }
+        guard let lag = choice.consider(estimate, chosen: chosen, isHelping: microphones[0].isHelping) else { return }
+        for microphone in microphones { microphone.restart(gain: gain) }
+        tracker.restart()
+        learn(lag: lag.seconds * Double(AudioFrame.sampleRate), until: time)
+    }
+
+    /// Aligns the reference and learns from the recent audio. The delay is known after half a second of audio, and the
+    /// filter must then already have adapted.
+    private func learn(lag: Double, until time: Double) {
+        let count = microphones[0].history.count
+        let pace = Double(tracker.pace)
+        let length = Double(count * EchoBlock.sampleCount) * (1 + pace)
+        reference.align(lag: lag, at: time - length, pace: pace)
+        for ago in stride(from: count, to: 0, by: -1) {
+            reference.advance(pace: pace)
+            for (channel, microphone) in microphones.enumerated() {
+                microphone.history.copy(ago, into: recalled)
+                if channel == 0 { tracker.observe(recalled, learnt: microphone.filter.path, far: reference.far) }
+                microphone.filter.cancel(recalled, far: reference.far)
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+public import PCastCore
+import PCastIO
+import Synchronization
+
+/// The audio that this machine plays, in frames of 20 ms including silence: the monitor of an output of a
+/// PulseAudio-compatible server.
+///
+/// When the default output changes (e.g., to headphones), the source follows it. The capture time of a frame is the
+/// time at which its first sample is played, which may be slightly in the future. An output or a server that disappears
+/// is `.vanished`.
+public final class SystemAudioSource: AudioSource {
+    private enum Phase {
+        case open
+        case running(WorkerThread)
+        case over
+    }
+
+    /// The number of channels, 1 or 2.
+    public let channels: Int
+    private let capture: SystemAudioCapture
+    private let phase = Mutex(Phase.open)
+
+    /// Connects to the sound server. It captures nothing before `start`.
+    ///
+    /// - Parameters:
+    ///   - id: The identifier from `SystemAudioOutputs.enumerate`, or a name that `pactl list short sources` shows; nil for
+    ///     the default output.
+    ///   - channels: The number of channels, 1 or 2, to which the server mixes.
+    ///   - server: The address as in `PULSE_SERVER`; nil for the one that libpulse finds.
+    /// - Throws: `DeviceError`: `.notFound` without the server or the output, `.forbidden`, or `.faulty` if the server
+    ///   does not answer.
+    public init(id: String? = nil, channels: Int = 2, server: String? = nil) throws(DeviceError) {
+        precondition(channels == 1 || channels == 2)
+        self.channels = channels
+        let connection = try PulseServer(address: server)
+        let wanted = id.map {
+            $0.hasPrefix(SystemAudioOutputs.prefix) ? String($0.dropFirst(SystemAudioOutputs.prefix.count)) : $0
+        }
+        let followsDefault = wanted == nil || SystemAudioOutputs.prefix + wanted! == SystemAudioOutputs.standardID
+        let sink =
+            followsDefault
+            ? PulseSink.standard(of: connection) : PulseSink.all(of: connection).first { $0.monitor == wanted }
+        guard let sink else {
+            throw .notFound(
+                wanted.map { "system sound \($0)" } ?? "system sound", lookedIn: "the sound server's outputs")
+        }
+        capture = SystemAudioCapture(
+            server: connection, source: sink.monitor, followsDefault: followsDefault, channels: channels)
+    }
+
+    deinit { stop() }
+
+    /// Starts capturing. `deliver` receives audio and `ended` the end of the source. Throws `DeviceError.noThread`. It
+    /// has no effect after the first call.
+    public func start(
+        deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        try phase.withLock { phase throws(DeviceError) in
+            guard case .open = phase else { return }
+            do throws(IOError) {
+                phase = .running(
+                    try WorkerThread(name: "system-sound") { [capture] in
+                        if let end = capture.run(deliver: deliver) { ended(end) }
+                    })
+            } catch {
+                throw .noThread("\(error)")
+            }
+        }
+    }
+
+    /// Stops capturing.
+    public func stop() {
+        let before = phase.withLock { phase in
+            defer { phase = .over }
+            return phase
+        }
+        capture.stop()
+        if case .running(let worker) = before { worker.join() }
+    }
+}

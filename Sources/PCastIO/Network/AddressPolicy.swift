@@ -1,0 +1,57 @@
+import Dispatch
+public import PCastCore
+
+/// A policy for addresses from untrusted sources. It permits the public internet and the networks that the operator
+/// listed. A name is resolved once, all its addresses are checked, and only one of these is connected to.
+public struct AddressPolicy: Sendable {
+    /// The networks that are permitted although they are not public.
+    public let listed: [IPNetwork]
+
+    /// Creates a policy.
+    public init(listed: [IPNetwork]) { self.listed = listed }
+
+    /// Returns whether connections to an address are permitted.
+    public func mayReach(_ address: IPAddress) -> Bool {
+        address.isPublic || listed.contains { $0.contains(address) }
+    }
+
+    /// Resolves a host, checks all of its addresses, and returns the first one. It blocks while the system resolves the
+    /// name. `host` is a name or an address in any form that the system accepts, IPv6 without brackets.
+    ///
+    /// - Throws: ``AddressRefusal``.
+    public func judge(host: String, port: UInt16) throws(AddressRefusal) -> TransportAddress {
+        let found = NameResolution.resolve(host: host, port: port)
+        guard let first = found.first else { throw .unknown(host: host) }
+        if let refused = found.first(where: { !mayReach($0.ip) }) { throw .forbidden(refused.ip) }
+        return first
+    }
+
+    /// Resolves and checks a host like `judge`, on another thread.
+    ///
+    /// - Throws: ``AddressRefusal``.
+    public func judged(host: String, port: UInt16) async throws(AddressRefusal) -> TransportAddress {
+        let result = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(
+                    returning: Result { () throws(AddressRefusal) in try judge(host: host, port: port) })
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// The reason why an address is not permitted.
+public enum AddressRefusal: Error, Hashable, Sendable {
+    case unknown(host: String)
+    case forbidden(IPAddress)
+}
+
+extension AddressRefusal: CustomStringConvertible {
+    /// The reason in English.
+    public var description: String {
+        switch self {
+        case .unknown(let host): "the name \(host) has no address"
+        case .forbidden(let address): "\(address) is not public, and not listed"
+        }
+    }
+}

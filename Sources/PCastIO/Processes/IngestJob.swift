@@ -1,0 +1,53 @@
+/// The job of an ingest or egress process. It is one line of JSON on standard input, because command lines are visible
+/// to other users.
+public struct IngestJob: Codable, Hashable, Sendable {
+    /// The kind of job.
+    public enum Kind: String, Codable, Sendable {
+        /// An ingest job pulls the URI and publishes its media.
+        case publish
+        /// An egress job subscribes to the stream and pushes it to the URI.
+        case egress
+    }
+
+    /// The kind of job.
+    public var kind: Kind
+    /// The URI of the external media, which may contain a password.
+    public var uri: String
+    /// The platform's URI for its own programs.
+    public var platform: String
+    /// The token, which is valid for this stream only.
+    public var credential: String
+    /// The stream to push; nil for an ingest job.
+    public var stream: String?
+    /// The address to listen on instead of all addresses; nil if the URI is connected to.
+    public var listen: String?
+    /// The networks that are permitted although they are not public, such as `10.0.0.0/8`.
+    public var networks: [String] = []
+    /// The folder in which files may be read or written; nil if there is none.
+    public var folder: String?
+    /// The platform's port for media.
+    public var mediaPort: UInt16?
+    /// The address of a proxy that only forwards to the URI's address; nil if the job has none.
+    public var guardAddress: String?
+    /// The maximum frame rate in frames per second; nil for no limit.
+    public var maximumFrameRate: Double?
+    /// The duration at the beginning of the media that is skipped.
+    public var skippedMilliseconds: Int = 0
+
+    /// Creates a job.
+    public init(kind: Kind, uri: String, platform: String, credential: String) {
+        self.kind = kind
+        self.uri = uri
+        self.platform = platform
+        self.credential = credential
+    }
+
+    /// The JSON form with a line feed.
+    public var line: String { JSONLine.text(self) }
+
+    /// Parses the JSON form; nil if it is invalid.
+    public init?(line: String) {
+        guard let order = JSONLine.value(IngestJob.self, line) else { return nil }
+        self = order
+    }
+}

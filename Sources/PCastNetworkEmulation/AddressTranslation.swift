@@ -1,0 +1,38 @@
+public import PCastCore
+
+/// A network address translator (NAT) that maps each inner address to an outer one.
+///
+/// A rebinding removes all mappings and then creates others. Packets to the former outer addresses do not arrive any
+/// more.
+public struct AddressTranslation: Sendable {
+    private let outside: IPAddress
+    private var nextPort: UInt16
+    private var outward: [TransportAddress: TransportAddress] = [:]
+    private var inward: [TransportAddress: TransportAddress] = [:]
+
+    /// Creates a translator whose outer addresses have the IP address `outside`, and ports that count up from
+    /// `firstPort`.
+    public init(outside: IPAddress, firstPort: UInt16 = 40_000) {
+        self.outside = outside
+        nextPort = firstPort
+    }
+
+    /// Returns the outer address of an inner one. Creates the mapping if there is none.
+    public mutating func translate(_ inner: TransportAddress) -> TransportAddress {
+        if let outer = outward[inner] { return outer }
+        let outer = TransportAddress(ip: outside, port: nextPort)
+        nextPort = nextPort == .max ? 1_024 : nextPort + 1
+        outward[inner] = outer
+        inward[outer] = inner
+        return outer
+    }
+
+    /// Returns the inner address of an outer one; nil if no mapping exists any more.
+    public func inner(of outer: TransportAddress) -> TransportAddress? { inward[outer] }
+
+    /// Removes all mappings.
+    public mutating func rebind() {
+        outward.removeAll()
+        inward.removeAll()
+    }
+}

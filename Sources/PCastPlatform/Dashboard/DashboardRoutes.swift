@@ -1,0 +1,101 @@
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PCastCore
+import PCastWeb
+
+/// The dashboard at `/` and its login at `/dashboard/login`: POST `{"applicationId":…,"secret":…}` logs in, GET returns
+/// the application that is logged in, and DELETE logs out. The page uses the management API under `/pcast`, which
+/// accepts the cookie.
+struct DashboardRoutes: Sendable {
+    let access: DashboardAccess
+    let relay: TURNCredentialProvider?
+    let logger: Logger
+
+    private static let path: RouterPath = "/dashboard/login"
+    private static let bodyLimit = 4 * 1_024
+
+    /// The Content Security Policy: no resources or requests of other origins, and no embedding in other pages.
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'" + StaticPages.unframed
+
+    private struct Credentials: Decodable {
+        let applicationId: String
+        let secret: String
+    }
+
+    private struct Login: Encodable {
+        let applicationId: String
+    }
+
+    private struct Failure: Encodable {
+        let reason: String
+    }
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        router.get("/") { request, context in
+            let isLoggedIn = access.application(of: request, context) != nil
+            var response = StaticPages.page(
+                isLoggedIn ? PackageResources.dashboard_html : PackageResources.index_html, policy: Self.policy,
+                isFramed: false)
+            // The content depends on the login. The "back" button must not show it after a logout.
+            response.headers[.cacheControl] = "no-store"
+            response.headers[.crossOriginOpenerPolicy] = "same-origin"
+            return response
+        }
+        router.on(Self.path, method: .get) { request, context in
+            guard let application = access.application(asking: request, context) else { return Self.loggedOut }
+            return ApplicationAnswer.json(Login(applicationId: application.description))
+        }
+        router.on(Self.path, method: .post) { request, context in await logIn(request, context) }
+        router.on(Self.path, method: .delete) { request, context in
+            guard request.isOfDashboard else { return Self.loggedOut }
+            access.logOut(request, context)
+            var response = ApplicationAnswer.done
+            response.headers[.setCookie] = LoginCookie.value(nil, context, isSecure: isSecure(context))
+            return response
+        }
+    }
+
+    private static var loggedOut: Response {
+        ApplicationAnswer.json(Failure(reason: "Nobody is logged in."), .unauthorized)
+    }
+
+    private func isSecure(_ context: WebRequestContext) -> Bool {
+        context.isSecureByProxy || relay?.isSecure(port: context.localPort) ?? false
+    }
+
+    private func logIn(_ request: Request, _ context: WebRequestContext) async -> Response {
+        guard request.isOfDashboard, request.hasBody(ofType: "application/json") else {
+            return ApplicationAnswer.json(Failure(reason: "Log in by the page."), .forbidden)
+        }
+        var request = request
+        guard let body = try? await request.collectBody(upTo: Self.bodyLimit),
+            let credentials = try? JSONDecoder().decode(Credentials.self, from: Data(body.readableBytesView))
+        else { return ApplicationAnswer.json(Failure(reason: "The login cannot be read."), .badRequest) }
+        let clientContext = request.clientContext(context)
+        let place: Logger.Metadata = ["address": "\(clientContext.address.map(\.description) ?? "unknown")"]
+        switch access.logIn(credentials.applicationId, secret: credentials.secret, from: clientContext.address) {
+        case .ticket(let ticket):
+            logger.info(
+                "logged in to the dashboard",
+                metadata: place.merging(["application": "\(credentials.applicationId)"]) { $1 })
+            var response = ApplicationAnswer.json(Login(applicationId: credentials.applicationId))
+            response.headers[.setCookie] = LoginCookie.value(ticket, context, isSecure: isSecure(context))
+            return response
+        case .wrong:
+            logger.notice("a login to the dashboard failed", metadata: place)
+            return ApplicationAnswer.json(
+                Failure(reason: "The platform does not know this application and secret."), .unauthorized)
+        case .wait(let time):
+            let seconds = Int(time.seconds.rounded(.up))
+            var response = ApplicationAnswer.json(
+                Failure(reason: "Too many attempts have failed: try again in \(seconds) s."), .tooManyRequests)
+            response.headers[.retryAfter] = "\(seconds)"
+            return response
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Hummingbird
+import PCastCore
+import PCastIO
+import PCastSFU
+import PCastWeb
+
+/// The endpoints for operators: health and metrics.
+struct HealthRoutes: Sendable {
+    let directory: StreamDirectory
+    let registry: SessionRegistry
+    let router: MediaRouter
+    let kept: PlatformRecords
+    let admission: Admission
+    let statistics: PlatformStatistics
+    let authenticator: TokenAuthenticator
+    let timelines: TimelineService
+    let attempts: CredentialCheck
+    /// The token for other hosts; nil if metrics are for this host only.
+    let metricsToken: String?
+    let cache: MetricsCache
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        router.get("/healthz") { _, _ in
+            admission.isDraining
+                ? Responses.json(.serviceUnavailable, #"{"status":"draining"}"#)
+                : Responses.json(.ok, #"{"status":"ok"}"#)
+        }
+        router.get("/metrics") { request, context in await answer(request, context) }
+    }
+
+    private func answer(_ request: Request, _ context: WebRequestContext) async -> Response {
+        do throws(APIError) {
+            let clientContext = request.clientContext(context)
+            try admission.takeMetrics(from: clientContext.address, at: MonotonicClock.now())
+            try authorize(request, clientContext)
+        } catch {
+            return Responses.refusal(error)
+        }
+        let text = await cache.text { await metrics() }
+        return Responses.text(.ok, text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
+    }
+
+    /// Checks the access to metrics, because they contain the names of applications and streams. Clients of this host
+    /// and those with the token may read them. The token may also be the password of HTTP Basic, which many scrapers
+    /// support.
+    private func authorize(_ request: Request, _ clientContext: ClientContext) throws(APIError) {
+        if clientContext.isOnThisMachine { return }
+        guard let metricsToken else {
+            throw APIError(
+                .unauthorized, "Metrics are for this machine: the platform's operator may set metrics-token for others."
+            )
+        }
+        let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0)?.secret }
+        guard let given = basic ?? request.bearer else {
+            throw APIError(
+                .unauthorized, "Metrics need the token of metrics-token: send it as “Authorization: Bearer …”.")
+        }
+        try attempts.check(from: clientContext.address) { CredentialCheck.isSame(given, metricsToken) }
+    }
+
+    /// Returns the metrics in Prometheus' text format.
+    private func metrics() async -> String {
+        let counts = await directory.counts
+        let owners = await directory.owners
+        let forwarded = await router.packetsForwarded()
+        let streams = await router.figures().compactMap { figures in
+            owners[figures.stream].map { MetricsText.StreamSource(figures: figures, application: $0) }
+        }
+        var metrics = MetricsText()
+        metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
+        metrics.add(
+            "pcast_streams_reconnecting", .gauge, "Streams whose publisher is to come back.",
+            await directory.awaited.streams.count)
+        metrics.add("pcast_viewers", .gauge, "Viewers of all streams.", counts.viewers)
+        let sessions = await registry.counts
+        metrics.add("pcast_sessions", .gauge, "Sessions of clients.", sessions.all)
+        metrics.add("pcast_sessions_absent", .gauge, "Sessions whose client has no connection.", sessions.absent)
+        metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
+        metrics.add(
+            "pcast_shard_peers", .gauge, "Publishers and viewers of each shard of the relay.",
+            router.peersOfShards.enumerated().map { ([("shard", "\($0.offset)")], "\($0.element)") })
+        metrics.add(
+            "pcast_shard_messages_dropped_total", .counter, "What shards could not hand over to each other.",
+            await router.shardMessagesLost())
+        metrics.add(
+            statistics.figures, applications: authenticator.applicationIDs,
+            present: await directory.countsOfApplications)
+        metrics.add(admission.counts)
+        metrics.add(kept.writeQueue.counts)
+        metrics.add(await kept.webhooks.counts)
+        metrics.add(await timelines.counts)
+        metrics.add(streams)
+        if let process = ProcessMetrics.read() { metrics.add(process) }
+        return metrics.text
+    }
+}

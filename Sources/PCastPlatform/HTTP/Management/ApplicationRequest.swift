@@ -1,0 +1,142 @@
+import FoundationEssentials
+import Hummingbird
+import NIOCore
+import PCastCore
+import PCastWeb
+
+/// An authenticated request to the management API.
+struct ApplicationRequest {
+    let application: ApplicationID
+    let query: [String: String]
+    /// The `Host` field as received, such as `HOST:PORT`; nil if absent.
+    let host: String?
+    private let parameters: Parameters
+    private let body: Data
+
+    /// The maximum size of the content in bytes.
+    private static let bodyLimit = 64 * 1024
+
+    private struct Credentials: Decodable {
+        let applicationId: String
+        let secret: String
+    }
+
+    /// Reads and authenticates a request. The credentials are those of HTTP Basic, the older form `applicationId` and
+    /// `secret` in the content, or the login of the dashboard.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    static func read(
+        _ request: Request, _ context: WebRequestContext, by credentials: CredentialCheck, _ dashboard: DashboardAccess
+    ) async throws(ApplicationFailure) -> ApplicationRequest {
+        if request.headers[.authorization] == nil, request.isOfDashboard {
+            guard let application = dashboard.application(asking: request, context) else { throw .loggedOut }
+            return ApplicationRequest(application, request, context, body: try await body(of: request))
+        }
+        let basic = request.headers[.authorization].map { Self.basic($0) }
+        if let basic {
+            guard let basic else { throw .unauthorized }
+            try check(basic.id, basic.secret, credentials, context)
+        }
+        let body = try await body(of: request)
+        let written = try? JSONDecoder().decode(Credentials.self, from: body)
+        guard let id = basic??.id ?? written?.applicationId else { throw .unauthorized }
+        if basic == nil { try check(id, written?.secret ?? "", credentials, context) }
+        return ApplicationRequest(ApplicationID(id), request, context, body: body)
+    }
+
+    private static func check(
+        _ id: String, _ secret: String, _ credentials: CredentialCheck, _ context: WebRequestContext
+    ) throws(ApplicationFailure) {
+        do throws(APIError) {
+            try credentials.check(id, secret: secret, from: context.clientAddress)
+        } catch {
+            guard let wait = error.retryAfter else { throw .unauthorized }
+            throw .tooManyFailures(retryAfter: wait)
+        }
+    }
+
+    private init(_ application: ApplicationID, _ request: Request, _ context: WebRequestContext, body: Data) {
+        self.application = application
+        query = Dictionary(
+            request.uri.queryParameters.map { (String($0.key), String($0.value)) },
+            uniquingKeysWith: { first, _ in first })
+        host = request.head.authority
+        parameters = context.parameters
+        self.body = body
+    }
+
+    /// Parses the credentials of HTTP Basic; nil for another scheme or invalid text.
+    static func basic(_ authorization: String) -> (id: String, secret: String)? {
+        guard let decoded = authorization.credentials(of: "basic").flatMap({ Base64.decode($0) }) else { return nil }
+        let text = String(decoding: decoded, as: UTF8.self)
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        return (String(text[..<colon]), String(text[text.utf8.index(after: colon)...]))
+    }
+
+    private static func body(of request: Request) async throws(ApplicationFailure) -> Data {
+        var request = request
+        do {
+            let buffer = try await request.collectBody(upTo: bodyLimit)
+            return Data(buffer.readableBytesView)
+        } catch {
+            throw error is NIOTooManyBytesError
+                ? ApplicationFailure(.contentTooLarge, "bad-request", "At most 64 KiB are taken.")
+                : .badRequest("The body was cut.")
+        }
+    }
+
+    func decoded<Body: Decodable>(_ type: Body.Type) throws(ApplicationFailure) -> Body {
+        do {
+            return try JSONDecoder().decode(type, from: body)
+        } catch {
+            throw .badRequest("The body is not what is described in /pcast/openapi.json.")
+        }
+    }
+
+    /// Returns whether the path has a component.
+    func has(_ name: String) -> Bool { parameters.get(name) != nil }
+
+    /// Returns a decoded component of the path.
+    ///
+    /// - Throws: ``ApplicationFailure`` if it is missing or invalid.
+    func part(_ name: String) throws(ApplicationFailure) -> String {
+        guard let text = parameters.get(name).flatMap({ PercentEncoding.decode($0) }), !text.isEmpty else {
+            throw .notFound
+        }
+        return text
+    }
+
+    /// Checks that the application in the path is the authenticated one.
+    ///
+    /// - Throws: ``ApplicationFailure`` otherwise.
+    func checkOwner() throws(ApplicationFailure) {
+        // Another application's resources are reported as missing.
+        guard try part("application") == application.description else { throw .notFound }
+    }
+
+    /// Returns a number of the query; the default if it is absent.
+    ///
+    /// - Throws: ``ApplicationFailure`` if it is outside the range.
+    func number(_ name: String, _ range: ClosedRange<Int64>, default fallback: Int64) throws(ApplicationFailure)
+        -> Int64
+    {
+        guard let text = query[name] else { return fallback }
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text), range.contains(number)
+        else { throw .badRequest("“\(name)” is a number from \(range.lowerBound) to \(range.upperBound).") }
+        return number
+    }
+
+    /// Returns an enumeration value of the query; nil if it is absent.
+    ///
+    /// - Throws: ``ApplicationFailure`` if it is unknown.
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, _ type: Choice.Type
+    ) throws(ApplicationFailure) -> Choice? where Choice.RawValue == String {
+        guard let text = query[name] else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            let words = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .badRequest("“\(name)” is one of \(words).")
+        }
+        return choice
+    }
+}

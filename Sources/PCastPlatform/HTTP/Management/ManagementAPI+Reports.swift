@@ -1,0 +1,107 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PCastCore
+import PCastDatabase
+import PCastIO
+
+/// The requests for reports about publishing and viewing, as tables.
+extension ManagementAPI {
+    private struct Asked: Decodable {
+        /// The period in RFC 3339 format. It begins with the oldest data and ends now by default.
+        let start: String?
+        let end: String?
+        /// Only streams with the tag `channelId:` followed by one of these values are included.
+        let channelIds: [String]?
+        /// Only streams or viewings with one of these tags are included.
+        let tags: [String]?
+        /// The kind of viewing; only `RealTime` is supported.
+        let kind: String?
+
+        func times() throws(ApplicationFailure) -> (from: WallTime, to: WallTime) {
+            let from = try start.map(Self.time) ?? WallTime(millisecondsSinceEpoch: 0)
+            let to = try end.map(Self.time) ?? MonotonicClock.wallTime()
+            return (from, to)
+        }
+
+        /// The required tags, of which one is sufficient; nil for all streams.
+        var wanted: Set<String>? {
+            guard channelIds != nil || tags != nil else { return nil }
+            return Set((channelIds ?? []).map { "channelId:\($0)" } + (tags ?? []))
+        }
+
+        private static func time(_ text: String) throws(ApplicationFailure) -> WallTime {
+            guard let time = Timestamp.parse(text) else {
+                throw .badRequest("Times are written as 2026-01-31T12:00:00.000Z.")
+            }
+            return time
+        }
+    }
+
+    private struct PublishingAsked: Decodable { let publishingReport: Asked }
+
+    private struct ViewingAsked: Decodable { let viewingReport: Asked }
+
+    /// The number of rows that are read and sent at a time.
+    private static let rows = 1_000
+
+    func reportPublishing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        let asked = try request.decoded(PublishingAsked.self).publishingReport
+        let (from, to) = try asked.times()
+        let wanted = asked.wanted
+        let selection = Records.StreamSelection(request.application, from: from, to: to)
+        return try await table(CommaSeparatedValues.publishing) { [records = kept.records] after throws(RecordsError) in
+            let page = try await records.streams(selection, after: after, limit: Self.rows)
+            var table = CommaSeparatedValues()
+            for stream in page.elements where wanted?.isDisjoint(with: stream.tags) != true { table.add(stream) }
+            return (table.text, page.next)
+        }
+    }
+
+    func reportViewing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        let asked = try request.decoded(ViewingAsked.self).viewingReport
+        guard asked.kind == nil || asked.kind == "RealTime" else {
+            throw .badRequest("“kind” is “RealTime”: nothing else is watched here.")
+        }
+        let (from, to) = try asked.times()
+        let wanted = asked.wanted
+        let application = request.application
+        return try await table(CommaSeparatedValues.viewing) { [records = kept.records] after throws(RecordsError) in
+            let page = try await records.viewings(
+                of: application, from: from, to: to, after: after, limit: Self.rows)
+            var table = CommaSeparatedValues()
+            for entry in page.elements {
+                let tags = entry.viewing.tags + entry.streamTags
+                if wanted?.isDisjoint(with: tags) != true { table.add(entry.viewing) }
+            }
+            return (table.text, page.next)
+        }
+    }
+
+    /// Returns a table that is sent while it is read, so that a long one needs little memory. `next` returns the rows
+    /// after a position and the position of the next rows.
+    ///
+    /// - Throws: ``ApplicationFailure`` if the first rows cannot be read.
+    private func table(
+        _ columns: [String],
+        _ next: @escaping @Sendable (Int64) async throws(RecordsError) -> (rows: String, next: Int64?)
+    ) async throws(ApplicationFailure) -> Response {
+        var head = CommaSeparatedValues()
+        head.add(columns)
+        // The first rows are read before the response begins, because errors can only be reported then.
+        let first = try await ask { () throws(RecordsError) in try await next(0) }
+        let beginning = head.text + first.rows
+        return Response(
+            status: .ok, headers: [.contentType: "text/csv; charset=utf-8", .cacheControl: "no-store"],
+            body: ResponseBody { writer in
+                try await writer.write(ByteBuffer(string: beginning))
+                var place = first.next
+                while let after = place {
+                    let part = try await next(after)
+                    try await writer.write(ByteBuffer(string: part.rows))
+                    place = part.next
+                }
+                try await writer.finish(nil)
+            })
+    }
+}

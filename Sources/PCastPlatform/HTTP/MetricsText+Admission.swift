@@ -1,0 +1,8 @@
+extension MetricsText {
+    /// Adds a counter for each limit from the start, so that the first rejection is visible as an increase.
+    mutating func add(_ counts: Admission.Counts) {
+        add(
+            "pcast_requests_rejected_total", .counter, "What was refused because a limit was reached, by that limit.",
+            PlatformLimits.Name.allCases.map { ([("limit", $0.rawValue)], "\(counts.count($0))") })
+    }
+}

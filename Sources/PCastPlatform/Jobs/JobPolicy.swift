@@ -1,0 +1,90 @@
+import Glibc
+import PCastCore
+import PCastIO
+
+/// The policy for media URIs of jobs. The processes enforce the same policy for each connection.
+struct JobPolicy: Sendable {
+    let configuration: WorkerConfiguration
+    /// The address that this platform listens on.
+    let listen: IPAddress
+
+    /// A permitted URI.
+    struct Admitted: Sendable {
+        let uri: MediaURI
+        /// The address to listen on; nil for a URI that is connected to.
+        let listen: IPAddress?
+    }
+
+    /// Checks the URI of a job.
+    ///
+    /// - Throws: ``APIError`` with the reason for the client.
+    func admit(_ text: String, for kind: IngestJob.Kind) async throws(APIError) -> Admitted {
+        guard let uri = MediaURI(text) else {
+            throw Self.refusal("this is no address of media: http, https, rtsp, srt, rtmp and rtmps are")
+        }
+        switch uri.scheme {
+        case .file: try admitFile(uri, kind)
+        case .http, .https:
+            guard kind == .publish else { throw Self.refusal("nothing is pushed by \(uri.scheme.rawValue)") }
+            try await judge(uri)
+        case .srt:
+            guard ["", "caller", "listener"].contains(uri.query("mode").joined(separator: " ")) else {
+                throw Self.refusal("mode= of srt is caller or listener")
+            }
+            if uri.isListener { return Admitted(uri: uri, listen: try admitListener(uri)) }
+            try await judge(uri)
+        case .rtsp, .rtmp, .rtmps: try await judge(uri)
+        }
+        return Admitted(uri: uri, listen: nil)
+    }
+
+    private func judge(_ uri: MediaURI) async throws(APIError) {
+        do throws(AddressRefusal) {
+            _ = try await AddressPolicy(listed: configuration.networks).judged(host: uri.host, port: uri.port)
+        } catch {
+            switch error {
+            case .unknown: throw Self.refusal("\(error)")
+            // The private address of a name is only logged for the operator.
+            case .forbidden: throw Self.refusal("\(uri.host) is not public, and not listed", detail: "\(error)")
+            }
+        }
+    }
+
+    /// Returns the address to listen on for an encoder. The unspecified address means the one that the platform listens
+    /// on, which may be loopback.
+    ///
+    /// - Throws: ``APIError``.
+    private func admitListener(_ uri: MediaURI) throws(APIError) -> IPAddress {
+        guard let ports = configuration.listenerPorts, ports.contains(uri.port) else {
+            let allowed = configuration.listenerPorts.map { "\($0.lowerBound) to \($0.upperBound)" } ?? "none"
+            throw Self.refusal("encoders are listened for on ports that the platform allows: \(allowed)")
+        }
+        guard let host = IPAddress(uri.host), host.isUnspecified || host == listen else {
+            throw Self.refusal("a listener is written 0.0.0.0, whichever address the platform has")
+        }
+        return listen
+    }
+
+    private func admitFile(_ uri: MediaURI, _ kind: IngestJob.Kind) throws(APIError) {
+        guard let folder = configuration.folder, let root = Self.resolved(folder) else {
+            throw Self.refusal("files are not opened here")
+        }
+        let file = uri.path
+        let existing =
+            kind == .publish ? file : String(file[..<(file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex)])
+        guard let place = Self.resolved(existing), (place + "/").utf8.starts(with: (root + "/").utf8) else {
+            throw Self.refusal("there is no such file in the folder of files")
+        }
+    }
+
+    /// Returns a path without symbolic links; nil if it does not exist.
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func refusal(_ why: String, detail: String? = nil) -> APIError {
+        APIError(.badRequest, "The URI is not used: \(why).", detail: detail)
+    }
+}

@@ -1,0 +1,295 @@
+import Logging
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+import PCastSignaling
+
+/// The ingest and egress jobs. Each has its own process, which opens the external media, and publishes or subscribes by
+/// the signaling protocol like other clients. External media is never processed in this process.
+///
+/// A stream ends with its process and is not restarted under the same identifier. The backend and the subscribers are
+/// notified, and the client decides what to do (`docs/URIS.md`).
+actor JobSupervisor {
+    private var admission: JobPolicy?
+    private let authenticator: TokenAuthenticator
+    private let directory: StreamDirectory
+    private let registry: SessionRegistry
+    private let logger: Logger
+    private var runs: [StreamID: JobProcess] = [:]
+    private var platform: String?
+    private var isStopping = false
+    private var watch: Task<Void, Never>?
+
+    /// The time in which a job must start. It is shorter than the client's timeout of ten seconds.
+    private static let openingPatience = Duration.seconds(8)
+    /// The time in which a process must end after a request.
+    private static let endingPatience = Duration.seconds(3)
+    private static let watchInterval = Duration.seconds(5)
+    private static let longestNote = 400
+
+    /// Creates the jobs. If `admission` is nil, all jobs are rejected.
+    init(
+        _ admission: JobPolicy?, authenticator: TokenAuthenticator, directory: StreamDirectory,
+        registry: SessionRegistry,
+        logger: Logger
+    ) {
+        self.admission = admission
+        self.authenticator = authenticator
+        self.directory = directory
+        self.registry = registry
+        self.logger = logger
+    }
+
+    /// Sets the URI at which processes reach the platform, when it listens.
+    func listens(at uri: String) { platform = uri }
+
+    /// Changes the policy of new jobs. Running ones continue.
+    func change(_ admission: JobPolicy?) { self.admission = admission }
+
+    /// The number of jobs.
+    var count: Int { runs.count }
+
+    // MARK: Starting
+
+    /// Starts a job. Returns the identifier of the stream when media flows, or when the process listens for an encoder.
+    ///
+    /// - Throws: ``APIError``.
+    func start(_ request: JobRequest) async throws(APIError) -> StreamID {
+        let purpose = try await authorize(request)
+        let options = try ConnectOptions(request.message.connectOptions, options: request.message.options)
+        guard let admission, let platform, !isStopping else {
+            throw APIError(.unsupported, "This platform has no workers: it neither pulls streams nor pushes them.")
+        }
+        let kind: IngestJob.Kind = purpose == .publish ? .publish : .egress
+        let admitted = try await admission.admit(request.message.connectUri, for: kind)
+        guard runs.count < admission.configuration.limit else {
+            throw APIError(.capacity, "As many streams from and to addresses run as the platform allows.")
+        }
+        if !options.unknown.isEmpty {
+            logger.warning("unknown connect options", metadata: ["options": "\(options.unknown)"])
+        }
+        let id = StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-"))
+        let work = IngestJobRunner(
+            stream: id, purpose: purpose, tags: request.message.tags, session: request.session,
+            address: request.clientContext.address,
+            ended: { [weak self] end in await self?.streamEnded(end) })
+        var grant = request.grant
+        grant.work = work
+        let credential = authenticator.workers.issue(grant)
+        runs[id] = JobProcess(
+            work: work, credential: credential, application: grant.application, isDetached: options.isDetached)
+        var order = IngestJob(kind: kind, uri: request.message.connectUri, platform: platform, credential: credential)
+        order.stream = request.origin?.description
+        order.listen = admitted.listen?.description
+        order.networks = admission.configuration.networks.map(\.description)
+        order.mediaPort = directory.router.rtcPort
+        order.folder = admission.configuration.folder
+        order.maximumFrameRate = options.maximumFrameRate
+        order.skippedMilliseconds = Int(options.skip.milliseconds)
+        logger.info(
+            "worker starts", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
+        launch(id, order, admission.configuration)
+        watchSessions()
+        guard await isRunning(id) else { throw await failure(of: id, admitted.uri) }
+        guard await registry.began(id, in: request.session), let run = runs[id], !run.isOver else {
+            await end(id, reason: .ended, description: "")
+            await registry.forget(id, in: request.session)
+            throw .ended
+        }
+        return id
+    }
+
+    /// Checks the token of a job: for publishing with the capability `publish-uri`, or for subscribing to the stream
+    /// with `egress`. Returns the purpose of the job.
+    ///
+    /// - Throws: ``APIError``.
+    private func authorize(_ request: JobRequest) async throws(APIError) -> IngestJobRunner.Purpose {
+        guard request.grant.token != nil, request.grant.work == nil else { throw .noToken }
+        guard let origin = request.origin else {
+            try authenticator.authorize(
+                request.grant, for: .publish, clientContext: request.clientContext, capabilities: ["publish-uri"])
+            return .publish
+        }
+        let live = await directory.live(origin, of: request.grant.application)
+        let tags = live?.stream.authorizingTags ?? (request.grant.token?.requiredTag.map { [$0] } ?? [])
+        try authenticator.authorize(
+            request.grant, for: .subscribe(originStreamID: origin.description, tags: tags),
+            clientContext: request.clientContext,
+            capabilities: ["egress"])
+        guard live != nil else { throw .noStream }
+        return .egress(origin)
+    }
+
+    private func launch(_ id: StreamID, _ order: IngestJob, _ configuration: WorkerConfiguration) {
+        enum News: Sendable {
+            case line(String)
+            case end(ChildProcess.End)
+        }
+        let (news, told) = AsyncStream.makeStream(of: News.self)
+        do {
+            let process = try ChildProcess(
+                configuration.program, configuration.arguments, environment: WorkerEnvironment.make(),
+                input: order.line, line: { told.yield(.line($0)) },
+                ended: {
+                    told.yield(.end($0))
+                    told.finish()
+                })
+            runs[id]?.process = process
+            Task {
+                for await item in news {
+                    switch item {
+                    case .line(let line): await self.take(line, of: id)
+                    case .end(let end): await self.processEnded(id, end)
+                    }
+                }
+            }
+        } catch {
+            logger.error("no worker starts", metadata: ["stream": "\(id)", "why": "\(error)"])
+            runs[id]?.settle(false)
+        }
+    }
+
+    private func isRunning(_ id: StreamID) async -> Bool {
+        let limit = Task {
+            try await Task.sleep(for: Self.openingPatience)
+            runs[id]?.settle(false)
+        }
+        defer { limit.cancel() }
+        return await withCheckedContinuation { continuation in
+            if let answer = runs[id]?.answer { return continuation.resume(returning: answer) }
+            runs[id]?.asker = continuation
+            if runs[id] == nil { continuation.resume(returning: false) }
+        }
+    }
+
+    /// Returns the reason why a job did not start, and ends what remains of it.
+    private func failure(of id: StreamID, _ uri: MediaURI) async -> APIError {
+        let why = runs[id]?.lastWord?.description ?? "nothing came of it in time"
+        runs[id]?.isOver = true
+        logger.warning("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "why": "\(why)"])
+        await end(id, reason: .failed, description: "")
+        dismiss(id, kill: true)
+        return APIError(.failed, "\(uri) cannot be used: \(why).")
+    }
+
+    // MARK: Reports of processes
+
+    private func take(_ line: String, of id: StreamID) async {
+        guard let report = JobReport(line: line) else {
+            let text = String(line.prefix(Self.longestNote))
+            logger.warning("worker says", metadata: ["stream": "\(id)", "text": "\(text)"])
+            return
+        }
+        switch report {
+        case .listening, .running: runs[id]?.settle(true)
+        case .note(let text):
+            logger.info(
+                "worker says", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
+        case .ended(let reason, let description):
+            runs[id]?.lastWord = (reason, description)
+            logger.info(
+                "worker is done", metadata: ["stream": "\(id)", "reason": "\(reason)", "why": "\(description)"])
+            runs[id]?.settle(false)
+            await end(id, wire: reason)
+        }
+    }
+
+    private func processEnded(_ id: StreamID, _ status: ChildProcess.End) async {
+        guard let run = runs[id] else { return }
+        logger.info("worker ended", metadata: ["stream": "\(id)", "status": "\(status)"])
+        runs[id]?.settle(false)
+        await end(id, wire: run.lastWord?.reason ?? StreamEndedReason.failed.rawValue)
+        authenticator.workers.revoke(run.credential)
+        runs[id]?.hasExited = true
+        // Otherwise the SFU has not reported the end yet, which must be processed.
+        if runs[id]?.isOver == true { runs[id] = nil }
+    }
+
+    /// Processes the end of a job's stream, which the SFU reports: notifies the client and ends the process.
+    private func streamEnded(_ end: StreamEnd) async {
+        guard let run = runs[end.streamID] else { return }
+        dismiss(end.streamID, kill: false)
+        guard !run.isOver else { return }
+        runs[end.streamID]?.isOver = true
+        if run.hasExited { runs[end.streamID] = nil }
+        if let session = run.work.session { await registry.ended(end, in: session) }
+    }
+
+    // MARK: Ending
+
+    private func end(_ id: StreamID, wire: String) async {
+        let reason = StreamEndedReason(wire: wire)
+        // A reason of the protocol that is not in the enumeration, such as `egress-failed`, is sent as it is.
+        await end(id, reason: reason.rawValue == wire ? reason : .custom, description: wire)
+    }
+
+    /// Ends the stream of a job, whether it is published already or not.
+    private func end(_ id: StreamID, reason: StreamEndedReason, description: String) async {
+        if await directory.end(id, reason: reason, description: description) { return }
+        await endWaiting(id, reason: reason, description: description)
+    }
+
+    /// Ends a stream of which only the job exists so far, such as one that listens for an encoder. Returns false if
+    /// there is none with that identifier and application.
+    @discardableResult
+    func endWaiting(
+        _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
+    ) async -> Bool {
+        guard let run = runs[id], application == nil || application == run.application else { return false }
+        await streamEnded(StreamEnd(streamID: id, reason: reason, description: description))
+        dismiss(id, kill: true)
+        return true
+    }
+
+    /// Ends the streams of ended sessions periodically, unless they are detached.
+    private func watchSessions() {
+        guard watch == nil else { return }
+        watch = Task { [weak self] in
+            while (try? await Task.sleep(for: Self.watchInterval)) != nil {
+                guard await self?.endAbandoned() == true else { return }
+            }
+        }
+    }
+
+    /// Returns false if there are no jobs any more.
+    private func endAbandoned() async -> Bool {
+        for (id, run) in runs where !run.isDetached && !run.isOver {
+            guard let session = run.work.session, await registry.isGone(session, at: MonotonicClock.now()) else {
+                continue
+            }
+            await end(id, reason: .ended, description: "")
+        }
+        if runs.isEmpty { watch = nil }
+        return !runs.isEmpty
+    }
+
+    /// Returns whether a stream continues after its session has ended.
+    func isDetached(_ id: StreamID) -> Bool { runs[id]?.isDetached ?? false }
+
+    /// Waits for a process to end, and kills it if it does not.
+    private func dismiss(_ id: StreamID, kill: Bool) {
+        guard let run = runs[id] else { return }
+        authenticator.workers.revoke(run.credential)
+        guard let process = run.process else {
+            runs[id] = nil
+            return
+        }
+        if kill { process.end() }
+        Task {
+            try? await Task.sleep(for: Self.endingPatience)
+            process.kill()
+        }
+    }
+
+    /// Ends all jobs and waits for their processes, for a few seconds at most.
+    func stop(reason: StreamEndedReason) async {
+        isStopping = true
+        for id in runs.keys { await endWaiting(id, reason: reason, description: reason.rawValue) }
+        for run in runs.values { run.process?.end() }
+        let limit = MonotonicClock.now() + .seconds(5)
+        while runs.values.contains(where: { !$0.hasExited }), MonotonicClock.now() < limit {
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        for run in runs.values { run.process?.kill() }
+    }
+}

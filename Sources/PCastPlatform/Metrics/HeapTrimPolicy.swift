@@ -1,0 +1,43 @@
+import PCastCore
+
+/// The policy that decides when unused heap memory is returned to the system: after most of many clients have left, and
+/// after many clients have joined, because their handshakes needed temporary memory.
+struct HeapTrimPolicy {
+    /// The minimum number of clients that must leave.
+    static let least = 50
+    /// The time after clients have left until their last memory is free, such as that of timers.
+    static let aftermath = TimeSpan.seconds(30)
+    /// The number of clients that must join, and the time without further ones after that.
+    static let flood = 200
+    static let slack = TimeSpan.seconds(5)
+
+    private var highest = 0
+    private var lastEbb: Instant?
+    /// The minimum number of clients since memory was last returned, and the time of the last new maximum.
+    private var lowest = 0
+    private var lastRise: Instant?
+
+    /// Returns whether memory must be returned, given the current number of clients.
+    ///
+    /// It returns true if the number fell to half of the maximum since the last time, and again after `aftermath`. It
+    /// also returns true if `flood` clients have joined since the last time and no more join.
+    mutating func isTime(with count: Int, at now: Instant) -> Bool {
+        if count > highest { lastRise = now }
+        highest = max(highest, count)
+        lowest = min(lowest, count)
+        if highest - count >= Self.least, count <= highest / 2 {
+            highest = count
+            lowest = count
+            lastEbb = now
+            return true
+        }
+        if let ebb = lastEbb, now - ebb >= Self.aftermath {
+            lastEbb = nil
+            lowest = count
+            return true
+        }
+        guard count - lowest >= Self.flood, let rise = lastRise, now - rise >= Self.slack else { return false }
+        lowest = count
+        return true
+    }
+}

@@ -1,0 +1,164 @@
+import Logging
+import PCastCore
+import PCastDatabase
+import PCastIO
+import Synchronization
+
+/// Delivers the notifications of the outbox to callbacks. Those of one stream and callback are sent in order, others in
+/// parallel. Failed deliveries are retried according to a schedule.
+actor WebhookDispatcher {
+    private let records: Records
+    private let client: CallbackClient
+    private let schedule: RetrySchedule
+    private let statistics: PlatformStatistics
+    private let logger: Logger
+    private var underway: Set<DueDelivery.Place> = []
+    private var underwayTo: [CallbackRecord.Key: Int] = [:]
+    /// The number of finished deliveries whose result could not be written to the database yet.
+    private var unwritten = 0
+    private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private(set) var counts = Counts()
+
+    /// The numbers of attempts since the start.
+    struct Counts: Sendable {
+        var delivered = 0
+        var failedAttempts = 0
+        var failed = 0
+    }
+
+    /// The maximum number of simultaneous requests, in total and per callback, so that a slow callback does not block
+    /// others.
+    private static let limit = 64
+    private static let limitEach = 8
+
+    init(
+        _ records: Records, client: CallbackClient, schedule: RetrySchedule, statistics: PlatformStatistics,
+        logger: Logger
+    ) {
+        self.records = records
+        self.client = client
+        self.schedule = schedule
+        self.statistics = statistics
+        self.logger = logger
+    }
+
+    /// Wakes the dispatcher after notifications were added.
+    nonisolated func wake() { bell.yield() }
+
+    /// Delivers notifications until the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            let alarm = DebouncedTimer(bell)
+            alarm.set(to: .zero)
+            for await _ in news {
+                let next = await send(in: &group)
+                alarm.set(to: next)
+            }
+            alarm.cancel()
+            group.cancelAll()
+        }
+    }
+
+    /// Waits until all due notifications were sent, or until the timeout is reached.
+    func flush(within limit: TimeSpan) async {
+        let end = MonotonicClock.now() + limit
+        while MonotonicClock.now() < end {
+            wake()
+            let isLeft = (try? await records.due(at: MonotonicClock.wallTime(), each: 1, limit: 1).isEmpty) == false
+            guard isLeft || underway.count > unwritten else { return }
+            guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { return }
+        }
+    }
+
+    /// Starts all due deliveries. Returns the time until the next one is due, at most a minute because the clock may be
+    /// set.
+    private func send(in group: inout DiscardingTaskGroup) async -> TimeSpan {
+        let now = MonotonicClock.wallTime()
+        do {
+            // Active deliveries are still due, so they are part of the result and are skipped.
+            let due = try await records.due(at: now, each: Self.limitEach, limit: Self.limit + underway.count)
+            for delivery in due where !underway.contains(delivery.place) && hasRoom(for: delivery) {
+                begin(delivery)
+                group.addTask { await self.attempt(delivery) }
+            }
+            guard let next = try await records.nextDue(after: now) else { return .seconds(60) }
+            return min(max(next - MonotonicClock.wallTime(), .milliseconds(1)), .seconds(60))
+        } catch {
+            return .seconds(1)
+        }
+    }
+
+    private func hasRoom(for delivery: DueDelivery) -> Bool {
+        underway.count < Self.limit && underwayTo[delivery.callback.key, default: 0] < Self.limitEach
+    }
+
+    private func begin(_ delivery: DueDelivery) {
+        underway.insert(delivery.place)
+        underwayTo[delivery.callback.key, default: 0] += 1
+    }
+
+    private func end(_ delivery: DueDelivery) {
+        underway.remove(delivery.place)
+        let count = underwayTo[delivery.callback.key, default: 1] - 1
+        underwayTo[delivery.callback.key] = count == 0 ? nil : count
+        wake()
+    }
+
+    private func attempt(_ delivery: DueDelivery) async {
+        let callback = delivery.callback
+        var headers = callback.secret.headers(
+            id: delivery.id, at: MonotonicClock.wallTime(), body: delivery.body)
+        headers += [("Content-Type", "application/json"), ("User-Agent", "pcast")]
+        let begin = MonotonicClock.now()
+        let answer = await client.send(
+            callback.method.rawValue, callback.uri, headers: headers, body: delivery.body)
+        guard !Task.isCancelled else { return end(delivery) }
+        statistics.notified(after: MonotonicClock.now() - begin)
+        let (outcome, text) = judge(answer, delivery)
+        count(outcome, text, delivery)
+        // Until the result is written, neither this notification is sent again nor the next one of the stream.
+        var isUnwritten = false
+        while (try? await records.note(outcome, of: delivery.place, answer: text)) == nil {
+            if !isUnwritten { unwritten += 1 }
+            isUnwritten = true
+            guard (try? await Task.sleep(for: .seconds(1))) != nil else { break }
+        }
+        if isUnwritten { unwritten -= 1 }
+        end(delivery)
+    }
+
+    private func judge(_ answer: CallbackClient.Answer, _ delivery: DueDelivery) -> (Records.Outcome, String) {
+        let retry = { (asked: TimeSpan?) in
+            self.schedule.outcome(
+                afterAttempts: delivery.attempts, at: MonotonicClock.wallTime(), chance: Double.random(in: 0..<1),
+                asked: asked)
+        }
+        switch answer {
+        case .status(200...299, _): return (.delivered, "delivered")
+        // According to Standard Webhooks, status 410 means that the callback wants no more notifications.
+        case .status(410, _): return (.failed, "410")
+        case .status(let status, let wait): return (retry(wait), "\(status)")
+        case .forbidden(let why): return (.failed, why)
+        case .none(let why): return (retry(nil), why)
+        }
+    }
+
+    private func count(_ outcome: Records.Outcome, _ answer: String, _ delivery: DueDelivery) {
+        let metadata: Logger.Metadata = [
+            "notification": "\(delivery.id)", "stream": "\(delivery.stream)", "callback": "\(delivery.callback.name)",
+            "answer": "\(answer)", "attempt": "\(delivery.attempts + 1)",
+        ]
+        switch outcome {
+        case .delivered:
+            counts.delivered += 1
+            logger.debug("notified", metadata: metadata)
+        case .retry:
+            counts.failedAttempts += 1
+            logger.info("a notification was not taken, and is tried again", metadata: metadata)
+        case .failed:
+            counts.failedAttempts += 1
+            counts.failed += 1
+            logger.warning("a notification was not taken, and is kept aside", metadata: metadata)
+        }
+    }
+}

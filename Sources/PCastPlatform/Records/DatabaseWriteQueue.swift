@@ -1,0 +1,182 @@
+import Logging
+import PCastCore
+import PCastDatabase
+import Synchronization
+
+/// A queue that writes changes to the database in order. All changes that arrive during a write are written together.
+///
+/// A failing disk does not interrupt streams: changes wait in the queue and are retried each second. If the queue is
+/// full, changes are dropped and counted.
+final class DatabaseWriteQueue: Sendable {
+    private struct State {
+        var waiting: [RecordChange] = []
+        /// The number of changes that were removed from the queue since the start.
+        var taken = 0
+        /// The callers that wait until the change with that number is on the disk.
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var counts = Counts()
+        var isFailing = false
+        var isOver = false
+    }
+
+    /// The counters since the start.
+    struct Counts: Sendable {
+        /// The number of failed attempts to write.
+        var failures = 0
+        /// The number of dropped changes.
+        var dropped = 0
+        /// The number of changes in the queue.
+        var waiting = 0
+    }
+
+    private let records: Records
+    private let logger: Logger
+    private let onWritten: @Sendable () -> Void
+    private let state = Mutex(State())
+    private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+    /// The maximum number of changes in the queue.
+    private static let capacity = 100_000
+    private static let batchSize = 1_000
+    private let timeout: Duration
+    private static let retryInterval = Duration.seconds(1)
+
+    /// Creates a queue. `timeout` is the maximum time that `commit` waits. `onWritten` is called after each write.
+    init(
+        _ records: Records, logger: Logger, timeout: Duration = .seconds(3),
+        onWritten: @escaping @Sendable () -> Void
+    ) {
+        self.records = records
+        self.logger = logger
+        self.timeout = timeout
+        self.onWritten = onWritten
+    }
+
+    var counts: Counts {
+        state.withLock { state in
+            var counts = state.counts
+            counts.waiting = state.waiting.count
+            return counts
+        }
+    }
+
+    /// Queues a change.
+    func note(_ change: RecordChange) {
+        _ = append(change)
+        bell.yield()
+    }
+
+    /// Queues a change. Returns when it is on the disk, when writing has failed, or after the timeout.
+    func commit(_ change: RecordChange) async {
+        guard let place = append(change) else { return }
+        bell.yield()
+        let limit = Task {
+            try await Task.sleep(for: timeout)
+            state.withLock { $0.waiters.removeValue(forKey: place) }?.resume()
+        }
+        await withCheckedContinuation { continuation in
+            let isSettled = state.withLock { state in
+                // The change may be written already.
+                if state.taken > place || state.isOver { return true }
+                state.waiters[place] = continuation
+                return false
+            }
+            if isSettled { continuation.resume() }
+        }
+        limit.cancel()
+    }
+
+    /// Appends a change. Returns its number; nil if the queue is full.
+    private func append(_ change: RecordChange) -> Int? {
+        state.withLock { state in
+            guard state.waiting.count < Self.capacity else {
+                state.counts.dropped += 1
+                return nil
+            }
+            state.waiting.append(change)
+            return state.taken + state.waiting.count - 1
+        }
+    }
+
+    /// Writes changes until `finish`, and then the remaining ones.
+    func run() async {
+        for await _ in news { await writeAll() }
+        await writeAll()
+        let waiters = state.withLock { state in
+            state.isOver = true
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Ends the queue. No change may follow.
+    func finish() { bell.finish() }
+
+    private func writeAll() async {
+        while true {
+            let batch = state.withLock { Array($0.waiting.prefix(Self.batchSize)) }
+            guard !batch.isEmpty else { return }
+            do {
+                try await records.record(batch)
+                settle(batch.count)
+                onWritten()
+            } catch {
+                guard await recover(from: error, batch) else { return }
+            }
+        }
+    }
+
+    /// Handles a failed write. Returns whether writing continues at once.
+    private func recover(from error: RecordsError, _ batch: [RecordChange]) async -> Bool {
+        let isNew = state.withLock { state in
+            state.counts.failures += 1
+            defer { state.isFailing = true }
+            return !state.isFailing
+        }
+        if error.isOfTheDisk {
+            if isNew { logger.error("records cannot be written; streams go on", metadata: ["why": "\(error)"]) }
+            release()
+            Task { [bell] in
+                try? await Task.sleep(for: Self.retryInterval)
+                bell.yield()
+            }
+            return false
+        }
+        // The database rejects one of the changes. The others are written individually.
+        for change in batch {
+            do {
+                try await records.record([change])
+            } catch {
+                logger.error("a record was given up", metadata: ["why": "\(error)"])
+                state.withLock { $0.counts.dropped += 1 }
+            }
+            settle(1)
+        }
+        onWritten()
+        return true
+    }
+
+    /// Removes changes from the queue that were written or dropped, and resumes their waiting callers.
+    private func settle(_ count: Int) {
+        let (woken, wasFailing) = state.withLock { state in
+            state.waiting.removeFirst(count)
+            let end = state.taken + count
+            let woken = (state.taken..<end).compactMap { state.waiters.removeValue(forKey: $0) }
+            state.taken = end
+            defer { state.isFailing = false }
+            return (woken, state.isFailing)
+        }
+        for waiter in woken { waiter.resume() }
+        if wasFailing { logger.notice("records are written again") }
+    }
+
+    /// Resumes all waiting callers, because the disk fails.
+    private func release() {
+        let woken = state.withLock { state in
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in woken { waiter.resume() }
+    }
+}

@@ -1,0 +1,83 @@
+import PCastCore
+import PCastDatabase
+
+/// The streams and viewings that have lost their media connection and whose clients may reconnect. It receives the time
+/// as a parameter.
+struct PendingReconnects {
+    typealias EndAction = @Sendable (StreamEnd) async -> Void
+    typealias InterruptionAction = @Sendable (StreamID) async -> Void
+
+    /// A stream whose publisher may reconnect.
+    struct Stream: Sendable {
+        /// The stream as it was. Its peer no longer exists.
+        var live: LiveStream
+        let onEnd: EndAction
+        /// The time at which it was last known to be published.
+        let lastSeen: WallTime
+        let deadline: Instant
+        /// The reservation in the quotas; nil for a stream of the previous platform process.
+        var seat: QuotaReservation?
+    }
+
+    /// A viewing whose subscriber may reconnect.
+    struct Viewing: Sendable {
+        let id: StreamID
+        let origin: StreamID
+        let application: ApplicationID
+        /// The only session that may resume the viewing.
+        let session: SessionID
+        let onEnd: EndAction
+        let lastSeen: WallTime
+        let deadline: Instant
+        /// The reservation in the quotas; nil for a viewing of the previous platform process.
+        var seat: QuotaReservation?
+    }
+
+    /// The streams and viewings whose time to reconnect has passed.
+    struct Overdue: Sendable {
+        var streams: [Stream] = []
+        var viewings: [Viewing] = []
+    }
+
+    private(set) var streams: [StreamID: Stream] = [:]
+    private(set) var viewings: [StreamID: Viewing] = [:]
+
+    var isEmpty: Bool { streams.isEmpty && viewings.isEmpty }
+
+    mutating func add(_ stream: Stream) { streams[stream.live.id] = stream }
+
+    mutating func add(_ viewing: Viewing) { viewings[viewing.id] = viewing }
+
+    mutating func take(stream id: StreamID) -> Stream? { streams.removeValue(forKey: id) }
+
+    mutating func take(viewing id: StreamID) -> Viewing? { viewings.removeValue(forKey: id) }
+
+    /// Removes and returns the viewings of a stream.
+    mutating func takeViewings(of origin: StreamID) -> [Viewing] {
+        let found = viewings.values.filter { $0.origin == origin }
+        for viewing in found { viewings[viewing.id] = nil }
+        return found
+    }
+
+    /// Returns the newest stream of an application, with a tag if one is given; nil if there is none.
+    func newest(of application: ApplicationID, tag: String?) -> LiveStream? {
+        streams.values.map(\.live)
+            .filter { $0.application == application && (tag.map($0.authorizingTags.contains) ?? true) }
+            .max { $0.ordinal < $1.ordinal }
+    }
+
+    /// Removes and returns the streams and viewings whose time has passed. The viewings of such a stream end with it.
+    mutating func takeOverdue(at now: Instant) -> Overdue {
+        var overdue = Overdue()
+        for stream in streams.values where stream.deadline <= now {
+            streams[stream.live.id] = nil
+            overdue.streams.append(stream)
+            overdue.viewings += takeViewings(of: stream.live.id)
+        }
+        for viewing in viewings.values where viewing.deadline <= now {
+            viewings[viewing.id] = nil
+            overdue.viewings.append(viewing)
+        }
+        return overdue
+    }
+}

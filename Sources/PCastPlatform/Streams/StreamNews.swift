@@ -1,9 +1,0 @@
-import PCastMedia
-
-/// An event of a participant.
-enum StreamNews: Sendable {
-    /// The current data quality, and each change of it.
-    case quality(DataQuality)
-    /// The end, which is the last event.
-    case ended(StreamEnd)
-}

@@ -1,0 +1,218 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PCastCore
+import PCastTimeline
+import PCastWeb
+
+/// The HTTP endpoints of timelines under `/timeline`, for producers, and for reading a complete timeline.
+/// `/pcast/openapi.json` describes them.
+struct TimelineRoutes: Sendable {
+    let service: TimelineService
+    let access: TimelineAccess
+    let logger: Logger
+
+    private typealias Handler = @Sendable (Request, WebRequestContext) async throws(ApplicationFailure) -> Response
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        let group = router.group("/timeline")
+        add(group, ":league/:game", [.get: look, .put: describe])
+        add(group, ":league/:game/events/:id", [.post: put, .patch: patch, .delete: remove])
+    }
+
+    private static let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
+
+    private func add(
+        _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, _ handlers: [HTTPRequest.Method: Handler]
+    ) {
+        let allowed = handlers.keys.map(\.rawValue).sorted().joined(separator: ", ")
+        for method in Self.methods {
+            guard let handler = handlers[method] else {
+                group.on(path, method: method) { _, _ in Responses.methodNotAllowed(allowed) }
+                continue
+            }
+            group.on(path, method: method) { request, context in
+                do throws(ApplicationFailure) {
+                    return try await handler(request, context)
+                } catch {
+                    return error.response
+                }
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    private struct Done: Encodable {
+        let status = "ok"
+        /// The result: `added`, `modified`, `deleted`, `info`, or `none` if nothing changed.
+        let change: String
+        /// The number of the newest revision.
+        let seq: Int
+        let log: String
+    }
+
+    @Sendable private func look(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(ApplicationFailure) -> Response {
+        let game = try Self.game(context)
+        let key = try refusing { () throws(APIError) in
+            try access.follow(game, token: request.token, clientContext: request.clientContext(context))
+        }
+        guard let channel = try await asking({ () throws(TimelineFailure) in try await service.channel(of: key) })
+        else { throw .notFound }
+        return Response(
+            status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: await channel.document(of: game)))
+    }
+
+    @Sendable private func describe(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(ApplicationFailure) -> Response {
+        try await produce(request, context) { body throws(TimelineError) in .info(try GameInfo(parsing: body)) }
+    }
+
+    @Sendable private func put(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(ApplicationFailure) -> Response {
+        let id = try Self.event(context)
+        return try await produce(request, context) { body throws(TimelineError) in
+            .put(id, try GameEvent(parsing: body))
+        }
+    }
+
+    @Sendable private func patch(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(ApplicationFailure) -> Response {
+        let id = try Self.event(context)
+        return try await produce(request, context) { body throws(TimelineError) in
+            try TimelineRequest.patch(id, parsing: body)
+        }
+    }
+
+    @Sendable private func remove(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(ApplicationFailure) -> Response {
+        let id = try Self.event(context)
+        return try await produce(request, context) { _ throws(TimelineError) in .delete(id) }
+    }
+
+    private func produce(
+        _ request: Request, _ context: WebRequestContext,
+        _ read: ([UInt8]) throws(TimelineError) -> TimelineRequest.Change
+    ) async throws(ApplicationFailure) -> Response {
+        let game = try Self.game(context)
+        let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0) }
+        let key = try refusing { () throws(APIError) in
+            try access.produce(game, basic: basic, token: request.token, clientContext: request.clientContext(context))
+        }
+        let recordedAt = try Self.recordedAt(request)
+        let body = try await Self.body(of: request)
+        let change: TimelineRequest.Change
+        do throws(TimelineError) {
+            change = try read(body)
+        } catch {
+            throw ApplicationFailure(error)
+        }
+        let wanted = TimelineRequest(change, recordedAt: recordedAt)
+        let done = try await asking { () throws(TimelineFailure) in try await service.record(wanted, in: key) }
+        let word =
+            switch done.revision?.change {
+            case .info: "info"
+            case .added: "added"
+            case .modified: "modified"
+            case .deleted: "deleted"
+            case nil: "none"
+            }
+        return ApplicationAnswer.json(
+            Done(
+                change: word, seq: (done.revision?.number ?? done.channel.newest).value,
+                log: done.channel.id.description), word == "added" ? .created : .ok)
+    }
+
+    // MARK: Parsing requests
+
+    private static func game(_ context: WebRequestContext) throws(ApplicationFailure) -> TimelineGame {
+        guard let league = part("league", context), let game = part("game", context),
+            let named = try? TimelineGame(league: league, game: game)
+        else { throw .notFound }
+        return named
+    }
+
+    private static func event(_ context: WebRequestContext) throws(ApplicationFailure) -> TimelineEventID {
+        guard let id = part("id", context), let named = try? TimelineEventID(id) else { throw .notFound }
+        return named
+    }
+
+    private static func part(_ name: String, _ context: WebRequestContext) -> String? {
+        context.parameters.get(name).flatMap { PercentEncoding.decode($0) }
+    }
+
+    /// Returns the time at which the feed had the event, for importing past games (UTC, RFC 3339); nil if absent.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    private static func recordedAt(_ request: Request) throws(ApplicationFailure) -> WallTime? {
+        guard let text = request.uri.queryParameters["recordedAt"] else { return nil }
+        guard let decoded = PercentEncoding.decode(text), let time = Timestamp.parse(decoded) else {
+            throw ApplicationFailure(.notATime("recordedAt"))
+        }
+        return time
+    }
+
+    private static func body(of request: Request) async throws(ApplicationFailure) -> [UInt8] {
+        var request = request
+        do {
+            let buffer = try await request.collectBody(upTo: TimelineLimits.standard.bytes)
+            return Array(buffer.readableBytesView)
+        } catch {
+            throw error is NIOTooManyBytesError
+                ? ApplicationFailure(.tooLarge(limit: TimelineLimits.standard.bytes))
+                : .badRequest("The body was cut.")
+        }
+    }
+
+    // MARK: Errors
+
+    private func refusing<Value>(_ body: () throws(APIError) -> Value) throws(ApplicationFailure) -> Value {
+        do throws(APIError) {
+            return try body()
+        } catch {
+            logger.info("refused", metadata: ["protocol": "timeline", "why": "\(error.detail)"])
+            if error.kind == .rateLimited, let wait = error.retryAfter { throw .tooManyFailures(retryAfter: wait) }
+            throw error.kind == .unauthorized
+                ? ApplicationFailure(.unauthorized, "unauthorized", error.message) : .badRequest(error.message)
+        }
+    }
+
+    private func asking<Value>(
+        _ body: () async throws(TimelineFailure) -> Value
+    ) async throws(ApplicationFailure) -> Value {
+        do throws(TimelineFailure) {
+            return try await body()
+        } catch {
+            switch error {
+            case .request(let error): throw ApplicationFailure(error)
+            case .capacity:
+                throw ApplicationFailure(
+                    .serviceUnavailable, "capacity", "The platform has as many games as it may have: try again later.")
+            case .log(let path, let reason):
+                logger.error("a timeline cannot be written", metadata: ["log": "\(path)", "why": "\(reason)"])
+                throw .records
+            }
+        }
+    }
+}
+
+extension ApplicationFailure {
+    fileprivate init(_ error: TimelineError) {
+        let text = "\(error)"
+        let sentence = text.prefix(1).uppercased() + text.dropFirst() + "."
+        switch error {
+        case .tooLarge: self.init(.contentTooLarge, "too-large", sentence)
+        case .noEvent: self.init(.notFound, "not-found", sentence)
+        case .full: self.init(.conflict, "full", sentence)
+        default: self.init(.badRequest, "bad-request", sentence)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+public import PCastCore
+
+/// Determines whether a link limits what is sent over it, because the available bandwidth is too small, or because it
+/// loses more than retransmissions can repair.
+///
+/// | | begins | ends |
+/// |---|---|---|
+/// | available bandwidth | below 85 % of what is needed, for 1 s | at least 95 % of it, for 3 s |
+/// | loss | at least 15 % of the packets, for 1 s | below 8 %, for 3 s |
+///
+/// Between the two thresholds nothing changes. A loss of a few percent is not a limit, because retransmissions repair
+/// it.
+public struct LinkLimitation: Sendable {
+    /// What is known about a link at present; nil for unknown values, which do not change the state.
+    public struct Evidence: Hashable, Sendable {
+        /// The available bandwidth according to congestion control.
+        public var estimate: Bitrate?
+        /// The bit rate that should be sent over the link, or would be sent if other links were not limited.
+        public var wanted: Bitrate?
+        /// The share of packets from 0 to 1 that did not arrive at first, of about the last second.
+        public var loss: Double?
+
+        /// Creates evidence.
+        public init(estimate: Bitrate? = nil, wanted: Bitrate? = nil, loss: Double? = nil) {
+            self.estimate = estimate
+            self.wanted = wanted
+            self.loss = loss
+        }
+    }
+
+    /// The time after which a limit begins.
+    private static let onset = TimeSpan.seconds(1 as Int64)
+    /// The time after which a limit ends.
+    private static let release = TimeSpan.seconds(3 as Int64)
+    /// The percentage of the needed bit rate below which the available bandwidth is too small.
+    private static let tooSmall: Int64 = 85
+    /// The percentage of the needed bit rate from which on the available bandwidth suffices.
+    private static let enough: Int64 = 95
+    /// The loss at which a limit begins.
+    private static let muchLoss = 0.15
+    /// The loss below which a limit ends.
+    private static let littleLoss = 0.08
+    /// The time without evidence after which a limit ends.
+    private static let memory = TimeSpan.seconds(10 as Int64)
+
+    /// Whether the available bandwidth is too small.
+    private var isTooSmall = SustainedCondition(onset: onset, release: release)
+    /// Whether the loss is too large.
+    private var isLossy = SustainedCondition(onset: onset, release: release)
+    /// The time of the last evidence.
+    private var lastEvidence: Instant?
+
+    /// Whether the available bandwidth is too small at present, for however short a time.
+    private(set) var isShort = false
+
+    /// Creates a state without a limit.
+    public init() {}
+
+    /// Whether there is a limit.
+    public var holds: Bool { isTooSmall.holds || isLossy.holds }
+
+    /// Updates the state with what is known at present.
+    public mutating func observe(_ evidence: Evidence, at now: Instant) {
+        let smallness = smallness(evidence)
+        isShort = smallness ?? false
+        let lossiness = lossiness(evidence)
+        if smallness != nil || lossiness != nil {
+            lastEvidence = now
+        } else if let lastEvidence, now - lastEvidence >= Self.memory {
+            self = LinkLimitation()
+        }
+        isTooSmall.observe(smallness, at: now)
+        isLossy.observe(lossiness, at: now)
+    }
+
+    /// Returns whether the available bandwidth is too small; the present state between the thresholds, and nil if
+    /// unknown.
+    private func smallness(_ evidence: Evidence) -> Bool? {
+        guard let estimate = evidence.estimate, let wanted = evidence.wanted, wanted.bitsPerSecond > 0 else {
+            return nil
+        }
+        let percent = estimate.bitsPerSecond * 100 / wanted.bitsPerSecond
+        return percent < Self.tooSmall ? true : percent >= Self.enough ? false : isTooSmall.holds
+    }
+
+    /// Returns whether the loss is too large; the present state between the thresholds, and nil if unknown.
+    private func lossiness(_ evidence: Evidence) -> Bool? {
+        guard let loss = evidence.loss else { return nil }
+        return loss >= Self.muchLoss ? true : loss < Self.littleLoss ? false : isLossy.holds
+    }
+}

@@ -1,0 +1,189 @@
+import CALSA
+import PCastCore
+import PCastIO
+
+/// The loop of an audio output's thread. It writes the audio that is due, or silence, and restarts the device after an
+/// underrun.
+struct AudioPlayback {
+    /// The number of periods in the device when the next one is written. More periods add latency but tolerate longer
+    /// delays of the thread. Each underrun adds one.
+    private static let queuedPeriods = 2...6
+
+    /// The assumed latency before the device has reported one.
+    static let firstLead = TimeSpan.milliseconds(40)
+
+    /// The allowance for the jitter of decoded audio.
+    private static let margin = TimeSpan.milliseconds(5)
+
+    /// The time without a write after which the device counts as failed.
+    private static let timeout = TimeSpan.seconds(2)
+    private static let retryInterval: Int32 = 20
+
+    /// The number of restarts without audio after which the device counts as failed.
+    private static let mostStarts = 20
+
+    private var sound = AudioSchedule()
+    private var statistics = LoudspeakerStatistics()
+    private var lead = firstLead
+    private var gain: Float = 1
+
+    // The state of the current device.
+    private var clock = SampleClock(rate: AudioFrame.sampleRate)
+    private var tap = PlayedTap(rate: AudioFrame.sampleRate, loudspeaker: Loudspeaker())
+    private var timekeeper = PlaybackTimekeeper(rate: AudioFrame.sampleRate, buffer: 1, queued: 0)
+    private var written: Int64 = 0
+    private var lastWritten = Instant(nanoseconds: 0)
+    /// The number of restarts since the last audio was written.
+    private var starts = 0
+    private var queuedPeriods = AudioPlayback.queuedPeriods.lowerBound
+    /// The time for which the device has enough audio although it reports that it is ready. ALSA's PulseAudio plugin
+    /// does so whenever it has space, and polling it continuously stops its playback, because it shares a lock with its
+    /// own thread.
+    private var rest: TimeSpan?
+    private var samples: [Float] = []
+    private var chunk: [Int16] = []
+
+    /// Plays until the device is signalled or fails. Returns the failure; nil if it was signalled. `volume` returns the
+    /// current volume from 0 to 1. `next` returns the next order, or nil if there is none. `told` receives the required
+    /// lead time and the statistics.
+    mutating func run(
+        on pcm: PlaybackPCM, volume: () -> Double, next: () -> AudioOrder?,
+        told: (TimeSpan, LoudspeakerStatistics) -> Void
+    ) -> PlaybackFailure? {
+        AudioPriority.request()
+        clock = SampleClock(rate: pcm.rate)
+        tap = PlayedTap(rate: pcm.rate, loudspeaker: Loudspeaker())
+        starts = 0
+        let size = pcm.rate / 100 * PlaybackPCM.channels
+        samples = Array(repeating: 0, count: size)
+        chunk = Array(repeating: 0, count: size)
+        do throws(PlaybackFailure) {
+            try begin(on: pcm)
+            while try step(on: pcm, volume, next) { told(lead, statistics) }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Starts the device with silence in its buffer.
+    private mutating func begin(on pcm: PlaybackPCM) throws(PlaybackFailure) {
+        starts += 1
+        try pcm.prepare()
+        clock.restart()
+        tap.restart()
+        written = 0
+        lastWritten = MonotonicClock.now()
+        for index in chunk.indices { chunk[index] = 0 }
+        let queued = queued(on: pcm)
+        try pcm.wake(at: queued)
+        while written < Int64(queued) { guard try put(on: pcm) else { break } }
+        try pcm.start()
+        timekeeper = PlaybackTimekeeper(rate: pcm.rate, buffer: pcm.buffer, queued: queued)
+    }
+
+    /// Returns the number of samples per channel that remain in the device when the next are written.
+    private func queued(on pcm: PlaybackPCM) -> Int { min(pcm.period * queuedPeriods, pcm.buffer - pcm.period) }
+
+    /// Writes the chunk; what exceeds the device's space is dropped. Returns false if nothing was written.
+    private mutating func put(on pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
+        let count = try chunk.withUnsafeBufferPointer { samples throws(PlaybackFailure) in try pcm.write(samples) }
+        guard count > 0 else { return false }
+        written += Int64(count)
+        lastWritten = MonotonicClock.now()
+        tap.put(chunk[..<(count * PlaybackPCM.channels)], clock: clock)
+        return true
+    }
+
+    /// Waits, then writes to the device. Returns false if it was signalled.
+    private mutating func step(
+        on pcm: PlaybackPCM, _ volume: () -> Double, _ next: () -> AudioOrder?
+    ) throws(PlaybackFailure) -> Bool {
+        let pause = timekeeper.pause(written: written, at: MonotonicClock.now()) ?? rest
+        rest = nil
+        let limit = (pause ?? Self.timeout).milliseconds.rounded(.up)
+        if try pcm.wait(milliseconds: Int32(limit), isPaced: pause != nil) == .signalled { return false }
+        var status = try pcm.readStatus()
+        switch status.state {
+        case SND_PCM_STATE_RUNNING: break
+        case SND_PCM_STATE_SUSPENDED: return try resume(pcm)
+        case SND_PCM_STATE_DISCONNECTED: throw PlaybackFailure(code: -ENODEV)
+        default: return try restart(pcm)
+        }
+        guard timekeeper.time(&status, written: written, at: MonotonicClock.now()) else { return true }
+        clock.observe(position: written - Int64(status.delay), at: status.instant)
+        while let order = next() {
+            switch order {
+            case .play(let frame, let due): sound.add(frame, due: due)
+            case .withdraw: sound.withdraw()
+            }
+        }
+        do throws(PlaybackFailure) {
+            try feed(pcm, room: status.room, volume: Float(volume()))
+        } catch {
+            guard error.isInterruption else { throw error }
+        }
+        if MonotonicClock.now() - lastWritten > Self.timeout { throw PlaybackFailure(code: -ETIMEDOUT) }
+        return true
+    }
+
+    private mutating func feed(_ pcm: PlaybackPCM, room: Int, volume: Float) throws(PlaybackFailure) {
+        let size = chunk.count / PlaybackPCM.channels
+        var room = room
+        let queued = queued(on: pcm)
+        let surplus = pcm.buffer - room - queued
+        if surplus > 0 { rest = max(.milliseconds(1), TimeSpan(seconds: Double(surplus) / Double(pcm.rate))) }
+        while room >= size, pcm.buffer - room <= queued {
+            try write(on: pcm, volume: volume)
+            room -= size
+        }
+    }
+
+    /// Writes the audio that is due next.
+    private mutating func write(on pcm: PlaybackPCM, volume: Float) throws(PlaybackFailure) {
+        let size = chunk.count / PlaybackPCM.channels
+        guard let start = clock.instant(of: Double(written)),
+            let end = clock.instant(of: Double(written) + Double(size))
+        else { return }
+        samples.withUnsafeMutableBufferPointer { _ = sound.read(from: start, to: end, into: $0) }
+        for index in 0..<size {
+            gain += min(max(volume - gain, -0.002), 0.002)
+            for channel in 0..<PlaybackPCM.channels {
+                let sample = samples[index * PlaybackPCM.channels + channel] * gain * 32_768
+                chunk[index * PlaybackPCM.channels + channel] = Int16(min(max(sample.rounded(), -32_768), 32_767))
+            }
+        }
+        guard try put(on: pcm) else { return }
+        starts = 0
+        note(latency: end - MonotonicClock.now())
+    }
+
+    private mutating func note(latency: TimeSpan) {
+        // The lead time grows at once with the latency, and shrinks by 0.4 ms per second.
+        lead = max(latency + Self.margin, lead - .microseconds(4))
+        statistics.latency = latency
+        statistics.drift = clock.drift
+        statistics.samplesPlayed = sound.samplesPlayed
+        statistics.samplesSkipped = sound.samplesSkipped
+        statistics.breaks = sound.breaks
+    }
+
+    // MARK: Restarts
+
+    /// Restarts the device after an underrun. Throws the failure if it restarts too often.
+    private mutating func restart(_ pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
+        statistics.xruns += 1
+        queuedPeriods = min(queuedPeriods + 1, Self.queuedPeriods.upperBound)
+        guard starts < Self.mostStarts else { throw PlaybackFailure(code: -EIO) }
+        try begin(on: pcm)
+        return true
+    }
+
+    /// Restarts the device after the system was suspended. Returns false if it was signalled.
+    private mutating func resume(_ pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
+        while !pcm.resume() {
+            if try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) == .signalled { return false }
+        }
+        return try restart(pcm)
+    }
+}

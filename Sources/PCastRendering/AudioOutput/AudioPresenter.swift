@@ -1,0 +1,116 @@
+public import PCastCore
+public import PCastIO
+import Synchronization
+
+/// An order to an audio output's thread.
+enum AudioOrder: Sendable {
+    case play(AudioFrame, at: Instant)
+    /// Discards all audio before this order.
+    case withdraw
+}
+
+/// Plays decoded audio at its presentation time on an ALSA device. It has its own thread, so that decoding continues
+/// meanwhile.
+///
+/// If the device fails or is unplugged, the output is silent and tries to reopen the device every second.
+public final class AudioPresenter: AudioOutput {
+    private struct State {
+        var pcm: PlaybackPCM?
+        var lead = AudioPlayback.firstLead
+        var volume = 1.0
+        var statistics = LoudspeakerStatistics()
+        var isStopped = false
+    }
+
+    /// The most frames that are queued: more than two seconds of audio.
+    private static let capacity = 128
+
+    private static let retryInterval = TimeSpan.seconds(1)
+
+    private let name: String
+    private let queue = FrameQueue<AudioOrder>(capacity: AudioPresenter.capacity)
+    private let sleep = CancellableSleep()
+    private let state: Mutex<State>
+    private let thread = Mutex<WorkerThread?>(nil)
+
+    /// Opens an output by its alsa-lib device name, such as `default`. Throws `IOError` if the device cannot be opened
+    /// or no thread can be created.
+    public init(name: String) throws(IOError) {
+        self.name = name
+        do throws(PlaybackFailure) {
+            let pcm = try PlaybackPCM(name: name)
+            state = Mutex(State(pcm: pcm))
+        } catch {
+            throw .system(call: "opening the loudspeaker “\(name)”", errno: -error.code)
+        }
+        // If no thread can be created, `pcm` is released and closes the device.
+        let worker = try WorkerThread(name: "present-sound", precedence: .media) { [self] in run() }
+        thread.withLock { $0 = worker }
+    }
+
+    /// Plays audio at a presentation time. It never blocks. Audio should be delivered `lead` before that time.
+    public func present(_ frame: AudioFrame, at due: Instant) { queue.push(.play(frame, at: due)) }
+
+    /// Discards audio that was not yet written to the device.
+    public func withdraw() {
+        queue.removeAll()
+        queue.push(.withdraw)
+    }
+
+    /// The time before its presentation time at which audio must be delivered. It covers the device's buffer.
+    public var lead: TimeSpan { state.withLock { $0.lead } }
+
+    /// The volume as a factor of the amplitude, 0 to 1.
+    public var volume: Double {
+        get { state.withLock { $0.volume } }
+        set { state.withLock { $0.volume = min(max(newValue, 0), 1) } }
+    }
+
+    /// The statistics of the device.
+    public var statistics: LoudspeakerStatistics { state.withLock { $0.statistics } }
+
+    /// Stops at once. It may be called repeatedly.
+    public func stop() {
+        let pcm = state.withLock { state in
+            state.isStopped = true
+            return state.pcm
+        }
+        sleep.cancel()
+        pcm?.signal()
+        thread.withLock { $0 }?.join()
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        var playback = AudioPlayback()
+        while let pcm = state.withLock({ $0.pcm }) ?? reopened() {
+            let failure = playback.run(
+                on: pcm, volume: { state.withLock { $0.volume } },
+                next: { queue.popIfAny() },
+                told: { lead, statistics in state.withLock { ($0.lead, $0.statistics) = (lead, statistics) } })
+            pcm.close()
+            let isStopped = state.withLock { state in
+                state.pcm = nil
+                state.statistics.failure = failure?.reason
+                state.statistics.latency = .zero
+                return state.isStopped
+            }
+            if isStopped { return }
+        }
+    }
+
+    /// Reopens the device, with retries. Returns nil if the output is stopped before that.
+    private func reopened() -> PlaybackPCM? {
+        while sleep.sleep(until: MonotonicClock.now() + Self.retryInterval) {
+            guard let pcm = try? PlaybackPCM(name: name) else { continue }
+            return state.withLock { state in
+                guard !state.isStopped else { return nil }
+                state.statistics.failure = nil
+                state.pcm = pcm
+                return pcm
+            }
+        }
+        return nil
+    }
+}

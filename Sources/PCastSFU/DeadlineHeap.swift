@@ -1,0 +1,46 @@
+import PCastCore
+
+/// Whose deadline comes next: a binary heap of instants and peers' places.
+///
+/// An entry is never changed; a peer whose deadline moved forward gets another, and one that is not the peer's any more
+/// does nothing when it comes. Whoever owns the heap takes such out when they have become many.
+struct DeadlineHeap {
+    private var entries: [(instant: Instant, place: PeerIndex)] = []
+
+    var first: Instant? { entries.first?.instant }
+    var count: Int { entries.count }
+
+    /// Keeps those entries alone.
+    mutating func filter(_ isWanted: (Instant, PeerIndex) -> Bool) {
+        let wanted = entries.filter { isWanted($0.instant, $0.place) }
+        entries.removeAll(keepingCapacity: true)
+        for entry in wanted { insert(entry.instant, entry.place) }
+    }
+
+    mutating func insert(_ instant: Instant, _ place: PeerIndex) {
+        entries.append((instant, place))
+        var index = entries.count - 1
+        while index > 0 {
+            let parent = (index - 1) / 2
+            guard entries[index].instant < entries[parent].instant else { break }
+            entries.swapAt(index, parent)
+            index = parent
+        }
+    }
+
+    /// Removes and answers the first place whose instant has come; nil when there is none.
+    mutating func pop(until now: Instant) -> (instant: Instant, place: PeerIndex)? {
+        guard let first = entries.first, first.instant <= now else { return nil }
+        let last = entries.removeLast()
+        guard !entries.isEmpty else { return first }
+        entries[0] = last
+        var index = 0
+        while true {
+            var child = 2 * index + 1
+            if child + 1 < entries.count, entries[child + 1].instant < entries[child].instant { child += 1 }
+            guard child < entries.count, entries[child].instant < entries[index].instant else { return first }
+            entries.swapAt(index, child)
+            index = child
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import PCastCore
+import PCastWebRTC
+
+/// How a publisher is reached: not at all by way of a replica. (A value that is not copied can be looked at inside of an
+/// optional by `switch` alone.)
+extension PublishedStream {
+    var isConnected: Bool {
+        switch transport {
+        case .some(let transport): transport.isConnected
+        case .none: false
+        }
+    }
+
+    var canSend: Bool { mutating get { transport?.canSend ?? false } }
+
+    var transportDeadline: Instant? { mutating get { transport?.deadline } }
+
+    var path: NetworkPath? {
+        switch transport {
+        case .some(let transport): transport.path
+        case .none: nil
+        }
+    }
+
+    var probedPath: NetworkPath? {
+        switch transport {
+        case .some(let transport): transport.probedPath
+        case .none: nil
+        }
+    }
+
+    func isValidated(_ path: NetworkPath) -> Bool {
+        switch transport {
+        case .some(let transport): transport.isValidated(path)
+        case .none: false
+        }
+    }
+}

@@ -1,0 +1,287 @@
+public import PCastCore
+import PCastRTP
+public import PCastWebRTC
+
+extension SFU {
+    /// Lets a publisher in, and makes its stream.
+    ///
+    /// - Returns: the answer.
+    public mutating func publish(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws(SFUError) -> SessionDescription {
+        guard hasRoom else { throw .full }
+        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        try Self.require(offer, that: \.sends)
+        var capabilities = Self.publishing
+        // Those that are not offered follow: a section without any of them is told what would do.
+        let offered = offer.media.flatMap { $0.payloadFormats.map(\.codec) }
+        capabilities.codecs = Self.preferred(offered + capabilities.codecs, by: terms)
+        let credentials = newCredentials()
+        let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
+            ordinal == 0 && terms.media.contains(type) ? .receive : nil
+        }
+        // What is neither audio nor video has no direction.
+        try Self.accept(answer.problems.filter { $0.isOfOtherKind || offer.media[$0.index].direction.sends })
+        try enterPublisher(peer, stream, answer.session, credentials, terms, now, at: now)
+        return answer.description
+    }
+
+    /// Makes the stream of a publisher whose description is known.
+    ///
+    /// - Parameter began: when it was let in, or made an offer.
+    mutating func enterPublisher(
+        _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
+        _ terms: PeerOptions, _ began: Instant, at now: Instant
+    ) throws(SFUError) {
+        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        guard session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
+        let transport = try transport(session, credentials: credentials, began: began)
+        let index = streams.insert(
+            PublishedStream(
+                id: stream, peer: peer, transport: transport, routes: PeerKeys(fragment: credentials.ufrag),
+                session: session, terms: terms, began: began, reporterSSRC: newSSRC(), cname: cname))
+        streamPlaces[stream] = index
+        streams[index].receiver.setWanted(.audio, false, at: now)
+        for layer in streams[index].layers.indices {
+            streams[index].receiver.setWanted(.video, layer: layer, false, at: now)
+        }
+        enter(peer, .publisher(index), fragment: credentials.ufrag)
+        schedule(publisher: index)
+    }
+
+    /// Lets a viewer in to a stream.
+    ///
+    /// - Returns: the answer.
+    public mutating func view(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws(SFUError) -> SessionDescription {
+        guard hasRoom else { throw .full }
+        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        try Self.require(offer, that: \.receives)
+        let credentials = newCredentials()
+        let videoFormat = streams[place].layers[0].carried
+        let audioFormat = streams[place].audio.carried
+        if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
+        let video = newSource(stream, "video", hasRTX: true)
+        let audio = newSource(stream, "audio", hasRTX: true)
+        let answer = try answer(offer, credentials: credentials, capabilities: Self.viewing) { type, ordinal in
+            guard ordinal == 0, terms.media.contains(type) else { return nil }
+            switch type {
+            case .video: return videoFormat.map { .send($0, from: video) }
+            case .audio: return audioFormat.map { .send($0, from: audio) }
+            }
+        }
+        let served = answer.session.media.map(\.type.rawValue)
+        try Self.accept(
+            answer.problems.filter { problem in
+                !problem.isOfOtherKind && !served.contains(problem.kind)
+                    && offer.media[problem.index].direction.receives
+            })
+        try enterViewer(peer, stream, answer.session, credentials, terms, now, at: now)
+        return answer.description
+    }
+
+    /// Makes a viewer of whose description is known.
+    ///
+    /// - Parameter began: when it was let in, or made an offer.
+    mutating func enterViewer(
+        _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
+        _ terms: PeerOptions, _ began: Instant, at now: Instant
+    ) throws(SFUError) {
+        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        guard session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
+        let transport = try transport(session, credentials: credentials, began: began)
+        let sender = MediaSender(
+            session.media, cname: cname,
+            playoutDelay: playoutDelay(stream: place, least: terms.playout ?? .zero, isLowJitter: true),
+            startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
+            wantedBitrate: streams[place].wantedBitrate, evensSizes: true, using: &generator)
+        let index = viewers.insert(
+            Viewer(
+                peer: peer, stream: place, transport: transport,
+                routes: PeerKeys(fragment: credentials.ufrag), sender: sender, terms: terms, began: began))
+        streams[place].viewers.append(index)
+        if terms.isCounted { streams[place].countedViewers += 1 }
+        enter(peer, .viewer(index), fragment: credentials.ufrag)
+        schedule(viewer: index)
+        beginTaking(viewer: index, at: now)
+    }
+
+    /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2); both pairs hold until the new one is
+    /// nominated.
+    ///
+    /// - Returns: ours, with our candidates.
+    public mutating func restart(
+        _ peer: PeerID, remote: ICECredentials, at now: Instant
+    ) throws(SFUError) -> TrickleFragment {
+        guard let place = places[peer] else { throw .unknownPeer }
+        let credentials = newCredentials()
+        switch place {
+        case .publisher(let index): streams[index].transport?.restart(local: credentials, remote: remote, at: now)
+        case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
+        }
+        remember(fragment: credentials.ufrag, place)
+        return TrickleFragment(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password,
+            isICELite: true, iceOptions: transportDescription(credentials).iceOptions,
+            sections: [.init(mid: nil, candidates: configuration.candidates, hasEndOfCandidates: true)])
+    }
+
+    /// What was counted for a peer; nil when it is gone.
+    public func statistics(of peer: PeerID) -> PeerStatistics? {
+        switch places[peer] {
+        case .publisher(let index):
+            let tracks = streams[index].receiver.layers + [streams[index].receiver.audio].compactMap { $0 }
+            return PeerStatistics(
+                packets: tracks.reduce(0) { $0 + $1.packetsReceived },
+                bytes: tracks.reduce(0) { $0 + $1.bytesReceived },
+                packetsLost: tracks.reduce(0) { $0 + Int(max($1.statistics?.lost ?? 0, 0)) },
+                nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
+                pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
+                roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
+                viewers: streams[index].replicas.reduce(streams[index].countedViewers) { $0 + $1.links.counted })
+        case .viewer(let index):
+            let tracks = viewers[index].sender.tracks.map(\.pointee)
+            return PeerStatistics(
+                packets: tracks.reduce(0) { $0 + Int($1.stream.packetsSent) },
+                bytes: tracks.reduce(0) { $0 + Int($1.stream.octetsSent) },
+                packetsLost: tracks.reduce(0) { $0 + Int($1.receiverReport?.cumulativeLost ?? 0) },
+                nackCount: tracks.reduce(0) { $0 + $1.nackCount },
+                pliCount: tracks.reduce(0) { $0 + $1.pliCount },
+                roundTrip: viewers[index].sender.roundTripTime.smoothed, isAway: viewers[index].isAway, viewers: 0)
+        case nil: return nil
+        }
+    }
+
+    // MARK: Pieces
+
+    private static func accept(_ problems: [SectionProblem]) throws(SFUError) {
+        guard problems.isEmpty else { throw .unacceptable(problems) }
+    }
+
+    /// Refuses who says of all its media that they flow the other way, or not at all: whatever the codecs, it came to
+    /// the wrong door. Who has no media has none in common, which is another matter.
+    static func require(
+        _ description: SessionDescription, that flows: (MediaDirection) -> Bool
+    ) throws(SFUError) {
+        let media = description.media.filter { $0.kind.mediaType != nil && !$0.isRejected }
+        guard media.isEmpty || media.contains(where: { flows($0.direction) }) else { throw .wrongDirection }
+    }
+
+    private static let capabilities = MediaCapabilities(
+        h264Level: .level52,
+        headerExtensions: [
+            .mid, .transportSequenceNumber, .absoluteSendTime, .playoutDelay, .videoOrientation, .audioLevel,
+            .absoluteCaptureTime,
+        ], feedback: [.nack, .pli, .fir, .transportCC])
+
+    /// Of what is sent to us we can say that nobody takes it, and its layers are told apart.
+    static var publishing: MediaCapabilities {
+        var capabilities = capabilities
+        capabilities.feedback.formUnion(publishingFeedback)
+        capabilities.headerExtensions.formUnion(publishingExtensions)
+        capabilities.startBitrate = Bitrate.kilobits(1_500)
+        return capabilities
+    }
+
+    /// Viewers that do not report arrivals may tell what they estimate.
+    static var viewing: MediaCapabilities {
+        var capabilities = capabilities
+        capabilities.feedback.insert(.remb)
+        return capabilities
+    }
+
+    /// Of what is sent to us we can say that nobody takes it; viewers of ours can only leave.
+    private static let publishingFeedback: RTCPFeedback = [.pause, .pauseWithoutWait]
+
+    /// By which the layers of what is sent to us are told apart; viewers get one at a time.
+    private static let publishingExtensions: Set<RTPHeaderExtension> = [.rid, .repairedRid]
+
+    /// Codecs in their own order, each once, those preferred first, and of video those alone that will do.
+    static func preferred(_ offered: [Codec], by terms: PeerOptions) -> [Codec] {
+        var codecs: [Codec] = []
+        for codec in terms.preferring.filter(offered.contains) + offered
+        where !codecs.contains(codec) && terms.admits(codec) {
+            codecs.append(codec)
+        }
+        return codecs
+    }
+
+    mutating func newCredentials() -> ICECredentials {
+        // Twelve characters: unique among peers, and still a string without a heap allocation.
+        while true {
+            let credentials = ICECredentials.random(
+                ufragLength: 12, mark: configuration.shard.mark, using: &generator)
+            if ufrags[credentials.ufrag] == nil { return credentials }
+        }
+    }
+
+    private mutating func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
+
+    mutating func newSource(_ stream: StreamID, _ track: String, hasRTX: Bool) -> OutgoingSource {
+        OutgoingSource(
+            ssrc: newSSRC(), rtxSSRC: hasRTX ? newSSRC() : nil, cname: cname,
+            msid: MediaStreamIdentification(stream: "pcast", track: track))
+    }
+
+    private mutating func answer(
+        _ offer: SessionDescription, credentials: ICECredentials, capabilities: MediaCapabilities,
+        intent: (MediaType, Int) -> AnswerOptions?
+    ) throws(SFUError) -> Answer {
+        do {
+            return try Answer(
+                to: offer, originSessionID: generator.next() >> 1, transport: transportDescription(credentials),
+                capabilities: capabilities, intent: intent)
+        } catch {
+            throw SFUError(error, in: offer)
+        }
+    }
+
+    func transportDescription(_ credentials: ICECredentials) -> TransportDescription {
+        TransportDescription(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password, isLite: true,
+            fingerprint: configuration.certificate.fingerprint.attribute, candidates: configuration.candidates)
+    }
+
+    private mutating func transport(
+        _ session: NegotiatedSession, credentials: ICECredentials, began: Instant
+    ) throws(SFUError) -> SecureTransport {
+        let remote = session.remoteTransport
+        guard !remote.isLite else { throw .description(.unusableSetup) }
+        guard let remoteCredentials = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
+            throw .description(.missingICECredentials)
+        }
+        let agent = ICELiteAgent(
+            local: credentials, remote: remoteCredentials, setupDeadline: began + configuration.setupTimeout)
+        let handshake = OpenSSLHandshake(
+            certificate: configuration.certificate, role: session.isDTLSClient ? .client : .server,
+            expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
+        return SecureTransport(lite: agent, handshake: handshake, seed: generator.next())
+    }
+
+    private mutating func enter(_ peer: PeerID, _ place: PeerIndex, fragment: String) {
+        precondition(places[peer] == nil, "a peer's number is used once")
+        places[peer] = place
+        ufrags[fragment] = place
+    }
+}
+
+extension SFUError {
+    /// What is wrong with a peer's description.
+    init(_ error: SDPError, in description: SessionDescription) {
+        guard case .unusableFingerprint(let index) = error else {
+            self = .description(error)
+            return
+        }
+        let media = description.media[index]
+        let names = media.fingerprints.map { "\($0.algorithm) of \($0.bytes.count) bytes" }
+        self = .unacceptable([SectionProblem(media, at: index, .fingerprint(offered: names))])
+    }
+}
+
+extension SectionProblem {
+    /// Whether the section is neither audio nor video.
+    fileprivate var isOfOtherKind: Bool {
+        if case .kind = reason { true } else { false }
+    }
+}

@@ -1,0 +1,83 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+/// Peers whose address changes (ICE7): a NAT that forgot them, or another network.
+///
+/// What such a peer sends comes from nowhere known and bears no name, but an SSRC. Whoever authenticates the packet is
+/// the one that sent it; it is asked there by one binding request, and reached there when it answers. Neither a packet
+/// that is not authentic nor one that was received before moves anybody.
+extension SFU {
+    /// Takes in a packet of a peer that may have moved; answers whether it was one.
+    mutating func handleMigration(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Bool {
+        guard path.transport == .udp, let source = Self.source(of: datagram) else { return false }
+        let candidates = sources.candidates(source)
+        guard candidates.count > 1 || (candidates.count == 1 && shardLinks.exist) else {
+            return candidates.first.map { handle(datagram, from: path, to: $0, at: now) } ?? false
+        }
+        // Who fails to decrypt a packet spoils it (SRTP6).
+        let original = Array(datagram)
+        for candidate in candidates {
+            datagram.copyBytes(from: original)
+            if handle(datagram, from: path, to: candidate, at: now) { return true }
+        }
+        // The neighbours are asked next.
+        datagram.copyBytes(from: original)
+        return false
+    }
+
+    static func source(of datagram: UnsafeMutableRawBufferPointer) -> UInt32? {
+        let offset: Int
+        switch DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) {
+        case .rtp: offset = 8
+        case .rtcp: offset = 4
+        case .stun, .dtls, .unknown: return nil
+        }
+        guard datagram.count >= offset + 4 else { return nil }
+        return UInt32(bigEndian: datagram.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    /// Notes the SSRCs that a peer has begun to send with.
+    mutating func rememberSources(_ place: PeerIndex) {
+        switch place {
+        case .publisher(let index):
+            while let source = streams[index].transport?.takeNewSource() {
+                if streams[index].routes.add(source: source) { _ = sources.add(source, place) }
+            }
+        case .viewer(let index):
+            while let source = viewers[index].transport.takeNewSource() {
+                if viewers[index].routes.add(source: source) { _ = sources.add(source, place) }
+            }
+        }
+    }
+
+    /// The answer to a question will come from where it went.
+    mutating func rememberProbe(_ place: PeerIndex) {
+        noteControl(place)
+        switch place {
+        case .publisher(let index):
+            guard let path = streams[index].probedPath else { return }
+            remember(probe: path, instead: streams[index].routes.probedPath, of: place)
+            streams[index].routes.probedPath = path
+        case .viewer(let index):
+            guard let path = viewers[index].transport.probedPath else { return }
+            remember(probe: path, instead: viewers[index].routes.probedPath, of: place)
+            viewers[index].routes.probedPath = path
+        }
+    }
+
+    private mutating func remember(probe path: NetworkPath, instead last: NetworkPath?, of place: PeerIndex) {
+        guard path != last else { return }
+        forget(probe: last, of: place)
+        probedPaths[path] = place
+        tellNeighbours(path, .asked)
+    }
+
+    mutating func forget(probe path: NetworkPath?, of place: PeerIndex) {
+        guard let path, probedPaths[path] == place else { return }
+        probedPaths[path] = nil
+        if paths[path] == nil { tellNeighbours(path, .left) }
+    }
+}

@@ -1,0 +1,121 @@
+public import PCastCore
+import PCastRTP
+public import PCastWebRTC
+
+/// The other way to let somebody in: the offer is ours, and the peer answers. Roles and packets are the same afterwards.
+extension SFU {
+    /// Offers to take a stream. The peer is let in by its answer, and forgotten, with `failed`, when none has come by the
+    /// time that its terms, or else the configuration, leave for setting up.
+    public mutating func offerToPublisher(
+        _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws(SFUError) -> SessionDescription {
+        guard hasRoom else { throw .full }
+        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        var capabilities = Self.publishing
+        let video = Self.preferred(capabilities.codecs.filter { $0.mediaType == .video }, by: terms)
+        let audio = capabilities.codecs.filter { $0.mediaType == .audio }
+        capabilities.codecs = video + audio
+        var sections: [OfferSection] = []
+        if terms.media.contains(.audio) {
+            var section = OfferSection(type: .audio, direction: .receiveOnly)
+            section.prefersRedundancy = true
+            sections.append(section)
+        }
+        if terms.media.contains(.video), !video.isEmpty {
+            sections.append(OfferSection(type: .video, direction: .receiveOnly))
+        }
+        // Phenix's Web SDK limits its bandwidth by a b= line behind “a=mid:video” of our offer.
+        for index in sections.indices { sections[index].mid = sections[index].type.rawValue }
+        guard !sections.isEmpty else { throw .noCommonCodec }
+        return offer(sections, capabilities, to: peer, as: .publisher(of: stream), terms, at: now)
+    }
+
+    /// Offers the tracks of a stream, in the formats that they have; see `offerToPublisher`.
+    public mutating func offerToViewer(
+        _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws(SFUError) -> SessionDescription {
+        guard hasRoom else { throw .full }
+        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        var sections: [OfferSection] = []
+        for format in [streams[place].audio.carried, streams[place].layers[0].carried].compactMap({ $0 }) {
+            let type = format.codec.mediaType
+            guard terms.media.contains(type) else { continue }
+            guard terms.admits(format.codec) else { throw .noCommonCodec }
+            let source = newSource(stream, type.rawValue, hasRTX: type == .video)
+            var section = OfferSection(type: type, direction: .sendOnly, format: format, source: source)
+            section.offersRetransmission = type == .video
+            sections.append(section)
+        }
+        guard !sections.isEmpty else { throw .noCommonCodec }
+        return offer(sections, Self.viewing, to: peer, as: .viewer(of: stream), terms, at: now)
+    }
+
+    private mutating func offer(
+        _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
+        as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
+    ) -> SessionDescription {
+        precondition(places[peer] == nil && offers[peer] == nil, "a peer's number is used once")
+        let credentials = newCredentials()
+        let offer = Offer(
+            sections: sections, originSessionID: generator.next() >> 1,
+            transport: transportDescription(credentials), capabilities: capabilities)
+        let deadline = now + (terms.setupLimit ?? configuration.setupTimeout)
+        offers[peer] = OutstandingOffer(
+            role: role, offer: offer, credentials: credentials, terms: terms, began: now, deadline: deadline)
+        offersDeadline = Instant.earlier(offersDeadline, deadline)
+        return offer.description
+    }
+
+    /// Lets in who answers an offer of ours. An answer that cannot be used leaves the offer as it was.
+    ///
+    /// - Returns: what was agreed on.
+    public mutating func accept(
+        _ answer: SessionDescription, from peer: PeerID, at now: Instant
+    ) throws(SFUError) -> NegotiatedSession {
+        guard let outstanding = offers[peer] else { throw places[peer] == nil ? .unknownPeer : .noOffer }
+        switch outstanding.role {
+        case .publisher: try Self.require(answer, that: \.sends)
+        case .viewer: try Self.require(answer, that: \.receives)
+        }
+        var session: NegotiatedSession
+        do {
+            session = try outstanding.offer.accept(answer)
+        } catch {
+            throw SFUError(error, in: answer)
+        }
+        guard session.problems.isEmpty else { throw .unacceptable(session.problems) }
+        for index in session.media.indices {
+            // The log of a track has one format, so that the first is the one that it is sent in.
+            session.media[index].acceptablePayloads = [session.media[index].format]
+        }
+        switch outstanding.role {
+        case .publisher(let stream):
+            try enterPublisher(
+                peer, stream, session, outstanding.credentials, outstanding.terms, outstanding.began, at: now)
+        case .viewer(let stream):
+            try enterViewer(
+                peer, stream, session, outstanding.credentials, outstanding.terms, outstanding.began, at: now)
+        }
+        offers[peer] = nil
+        return session
+    }
+
+    // MARK: Ending
+
+    /// Forgets the offers that nobody answered in time.
+    mutating func forgetOffers(until now: Instant) {
+        guard let deadline = offersDeadline, deadline <= now else { return }
+        for (peer, offer) in offers where offer.deadline <= now { withdraw(peer, .failed) }
+        offersDeadline = offers.values.reduce(nil) { Instant.earlier($0, $1.deadline) }
+    }
+
+    /// Takes back what is offered of a stream that has ended.
+    mutating func withdrawOffers(of stream: StreamID, reason: StreamEndedReason) {
+        for (peer, offer) in offers where offer.role == .viewer(of: stream) { withdraw(peer, reason) }
+    }
+
+    /// Takes an offer back; nothing where there is none.
+    mutating func withdraw(_ peer: PeerID, _ reason: StreamEndedReason) {
+        if offers.removeValue(forKey: peer) != nil { events.append(.ended(peer, reason)) }
+    }
+}

@@ -1,0 +1,234 @@
+public import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+extension SFU {
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+    ) {
+        self.waited = waited
+        handle(datagram, from: path, at: now)
+        self.waited = .zero
+    }
+
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        if let place = place(of: datagram, from: path) {
+            receive(datagram, from: path, of: place, at: now)
+        } else if !handOver(datagram, from: path, at: now), !handleMigration(datagram, from: path, at: now) {
+            askNeighbours(datagram, from: path, at: now)
+            unknownSourceDatagrams += 1
+        }
+    }
+
+    mutating func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of place: PeerIndex, at now: Instant
+    ) {
+        if defersHandshake(datagram, from: path, of: place, at: now) { return }
+        handle(datagram, from: path, to: place, at: now)
+    }
+
+    /// Answers whether it was media or control, and authentic.
+    @discardableResult
+    mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to place: PeerIndex, at now: Instant
+    ) -> Bool {
+        switch place {
+        case .publisher(let index): streams.contains(index) && receive(datagram, from: path, publisher: index, at: now)
+        case .viewer(let index): viewers.contains(index) && receive(datagram, from: path, viewer: index, at: now)
+        }
+    }
+
+    /// By the path; a check by the fragment that it names, for a path may come back with another peer behind it
+    /// (ICE13). A path is remembered once its peer is found by a check, and authenticated there.
+    mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
+            message.messageClass == .request
+        else { return paths.place(of: path) ?? probedPaths[path] }
+        guard let range = message.recipientRange(in: bytes) else { return nil }
+        let fragment = String(decoding: datagram[range], as: UTF8.self)
+        return ufrags[fragment]
+    }
+
+    /// Takes in a packet that had to wait for the keys.
+    mutating func replay(_ bytes: [UInt8], from path: NetworkPath, to place: PeerIndex, at now: Instant) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        defer { copy.deallocate() }
+        copy.copyBytes(from: bytes)
+        handle(copy, from: path, to: place, at: now)
+    }
+
+    // MARK: Publishers
+
+    private mutating func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, publisher index: Int, at now: Instant
+    ) -> Bool {
+        let received = streams[index].transport?.handle(datagram, from: path, at: now) ?? .nothing
+        rememberSources(.publisher(index))
+        switch received {
+        case .rtp(let length):
+            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            shareWithReplicas(packet, of: index) { .media($0, $1) }
+            receiveMedia(packet, stream: index, at: now)
+            if path != streams[index].path { rememberProbe(.publisher(index)) }
+            schedule(publisher: index)
+            return true
+        case .rtcp(let length):
+            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            shareWithReplicas(packet, of: index) { .control($0, $1) }
+            receiveControl(packet, publisher: index, at: now)
+            if path != streams[index].path { rememberProbe(.publisher(index)) }
+            follow(publisher: index, at: now)
+            return true
+        case .nothing:
+            remember(path, .publisher(index))
+            follow(publisher: index, at: now)
+            return false
+        }
+    }
+
+    mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
+        guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
+        if !packet.payload.isEmpty { streams[index].deadlines.noteData(at: now) }
+        if !streams[index].hasMedia {
+            streams[index].hasMedia = true
+            events.append(.mediaStarted(streams[index].peer))
+        }
+        if packet.isRestart { restartViewers(of: index, packet.type, layer: packet.layer, at: now) }
+        if streams[index].reviewLayers(configuration.clock, at: now) {
+            for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
+        }
+        // What a packet repeats was sent before it, and goes on before it.
+        while let recovered = streams[index].receiver.takeRecovered() {
+            append(recovered, of: datagram, stream: index, at: now)
+        }
+        append(packet, of: datagram, stream: index, at: now)
+    }
+
+    private mutating func append(
+        _ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
+    ) {
+        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
+        guard packet.type == .video else {
+            guard streams[index].audio.append(packet, payload: payload, at: now) != .refused else { return }
+            return notePackets(stream: index)
+        }
+        let layer = packet.layer
+        switch streams.address(index).pointee.layers.address(layer).pointee.append(packet, payload: payload, at: now) {
+        case .refused, .waiting: return
+        case .appended: break
+        case .keyFrame(let sequence):
+            streams[index].receiver.keyFrameArrived(layer: layer, sequence: sequence, at: now)
+        }
+        if !packet.marker { return gather(stream: index, at: now) }
+        notePackets(stream: index)
+    }
+
+    /// The packets of a picture come one behind the other, and leave together when the last is there: nobody shows a part of
+    /// one, and each message costs as much as the packets in it (IO2). One that is long in coming is not waited for.
+    private mutating func gather(stream index: Int, at now: Instant) {
+        guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }
+        streams[index].gathersUntil = now + Self.gatheringTime
+        schedule(publisher: index)
+    }
+
+    static let gatheringTime = TimeSpan.milliseconds(1)
+
+    /// The source started over: viewers of its video go on with its next key frame.
+    private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
+        if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
+        for viewer in streams[index].viewers {
+            if type == .video {
+                guard viewers[viewer].layers.current == layer else { continue }
+                viewers[viewer].loseVideo(at: now)
+                take(layers: viewers[viewer].layers.taken, viewer: viewer, at: now)
+            } else if streams[index].audio.exists {
+                viewers[viewer].sender.audio?.pointee.stream.beginAtEnd(of: streams[index].audio.log)
+            }
+        }
+        if type == .video { requestKeyFrame(stream: index, layer: layer) }
+    }
+
+    mutating func receiveControl(
+        _ datagram: UnsafeRawBufferPointer, publisher index: Int, at now: Instant
+    ) {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let wallTime = configuration.clock.wallTime(at: now)
+        var reader = RTCPReader()
+        while let control = reader.next(in: bytes) {
+            if let track = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
+                streams[index].follow(track.type, layer: track.layer, clock: configuration.clock, at: now)
+            }
+        }
+    }
+
+    // MARK: Viewers
+
+    private mutating func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, viewer index: Int, at now: Instant
+    ) -> Bool {
+        let received = viewers[index].transport.handle(datagram, from: path, at: now)
+        rememberSources(.viewer(index))
+        switch received {
+        case .rtp: return true
+        case .rtcp(let length):
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), viewer: index, at: now)
+            if path != viewers[index].transport.path { rememberProbe(.viewer(index)) }
+            follow(viewer: index, at: now)
+            return true
+        case .nothing:
+            remember(path, .viewer(index))
+            follow(viewer: index, at: now)
+            return false
+        }
+    }
+
+    /// A viewer asks for a key frame of the layer that it is shown. One that is being waited for serves it too, and who
+    /// watches alone has whatever it asks for; else it has its budget.
+    private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
+        guard viewers[index].drain == nil else { return }
+        // It would only fill a link further that is full.
+        if viewers[index].sender.isCongested { return leaveOutVideo(viewer: index, at: now) }
+        let stream = viewers[index].stream
+        guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
+            return
+        }
+        let isWaitedFor = streams[stream].receiver.layers[layer].keyFrame.isWanted
+        let isAlone = streams.address(stream).pointee.isHereAlone && streams[stream].layers[layer].takers <= 1
+        guard isWaitedFor || isAlone || viewers[index].keyFrames.take(at: now) else { return }
+        requestKeyFrame(stream: stream, layer: layer)
+    }
+
+    private mutating func receiveControl(_ datagram: UnsafeRawBufferPointer, viewer index: Int, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let wallTime = configuration.clock.wallTime(at: now - waited)
+        let stream = viewers[index].stream
+        viewers[index].quality.reports += 1
+        viewers[index].quality.silence.observe(at: now)
+        var reader = RTCPReader()
+        var budget = NegativeAcknowledgement.maximumCountPerDatagram
+        while let control = reader.next(in: bytes) {
+            let requests = viewers[index].sender.receive(
+                control, in: bytes, budget: &budget, wallTime: wallTime, waited: waited, at: now)
+            if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
+        }
+        let viewer = viewers.address(index)
+        viewer.pointee.sender.wantedBitrate = streams[stream].wantedBitrate
+        noteTurn(viewer: index, at: now)
+        selectLayer(viewer: index, at: now)
+        let layer = viewer.pointee.layers.last ?? 0
+        if streams[stream].layers.exist {
+            viewer.pointee.sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
+        }
+        if streams[stream].audio.exists {
+            viewer.pointee.sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
+        }
+        if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
+            || viewer.pointee.sender.audio?.pointee.stream.waitsToResend == true
+        {
+            giveTurn(viewer: index)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+public import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+extension SFU {
+    public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        // Sending media may bring forth reports and requests, which go at once.
+        while !busyPeers.isEmpty || !busyStreams.isEmpty || !busyViewers.isEmpty {
+            if pollControl(into: &batch, at: now) || forward(into: &batch, at: now) { return true }
+            if resume(into: &batch, at: now) { return true }
+        }
+        return false
+    }
+
+    private mutating func pollControl(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        while let place = busyPeers.last {
+            if pollControl(place, into: &batch, at: now) { return true }
+            busyPeers.removeLast()
+            finishControl(place)
+        }
+        return false
+    }
+
+    private mutating func forward(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        while let index = busyStreams.last {
+            if forward(stream: index, into: &batch, at: now) { return true }
+            busyStreams.removeLast()
+            streams[index].hasPackets = false
+        }
+        return false
+    }
+
+    /// Goes on with the viewers that have a turn of their own; see `giveTurn`.
+    private mutating func resume(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        while let place = busyViewers.last {
+            if forward(stream: viewers[place].stream, to: place, into: &batch, at: now) { return true }
+            busyViewers.removeLast()
+            viewers[place].hasTurn = false
+            schedule(viewer: place)
+        }
+        return false
+    }
+
+    // MARK: Control
+
+    /// Checks, handshakes and reports of one peer; true when the batch is full.
+    private mutating func pollControl(
+        _ place: PeerIndex, into batch: inout DatagramBatch, at now: Instant
+    ) -> Bool {
+        let wallTime = configuration.clock.wallTime(at: now)
+        switch place {
+        case .publisher(let index): return streams[index].poll(into: &batch, wallTime: wallTime, at: now)
+        case .viewer(let index): return viewers[index].poll(into: &batch, wallTime: wallTime, at: now)
+        }
+    }
+
+    private mutating func finishControl(_ place: PeerIndex) {
+        switch place {
+        case .publisher(let index):
+            streams[index].hasControl = false
+            if streams[index].isEnding { remove(place) } else { schedule(publisher: index) }
+        case .viewer(let index):
+            viewers[index].hasControl = false
+            if viewers[index].isEnding { remove(place) } else { schedule(viewer: index) }
+        }
+    }
+
+    // MARK: Media
+
+    /// Sends each viewer of a stream what it does not have yet; true when the batch is full, and then it goes on with
+    /// the same viewer.
+    private mutating func forward(stream index: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let stream = streams.address(index)
+        let count = stream.pointee.viewers.count
+        while stream.pointee.nextViewer < count {
+            prefetch(viewersOf: stream, count: count)
+            let turn = stream.pointee.firstViewer + stream.pointee.nextViewer
+            let viewer = stream.pointee.viewers[turn < count ? turn : turn % count]
+            if forward(stream: index, to: viewer, into: &batch, at: now) { return true }
+            stream.pointee.nextViewer += 1
+        }
+        stream.pointee.nextViewer = 0
+        // Another viewer is first the next time, so that nobody is always last (FAN1).
+        stream.pointee.firstViewer = count == 0 ? 0 : (stream.pointee.firstViewer + 1) % count
+        return false
+    }
+
+    private mutating func forward(
+        stream index: Int, to place: Int, into batch: inout DatagramBatch, at now: Instant
+    ) -> Bool {
+        let stream = streams.address(index)
+        let viewer = viewers.address(place)
+        guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return false }
+        if viewer.pointee.hears {
+            viewer.pointee.catchUpSound(stream.pointee.audio.log)
+            if viewer.pointee.sendSound(&stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
+                return true
+            }
+        }
+        if forwardVideo(to: place, into: &batch, at: now) { return true }
+        // A report that is due goes behind the packets, a track's first with its first ones (RTCP1).
+        if viewer.pointee.sender.isReportDue(at: now) {
+            let wallTime = configuration.clock.wallTime(at: now)
+            if viewer.pointee.poll(into: &batch, wallTime: wallTime, at: now) { return true }
+        }
+        if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: place) }
+        return false
+    }
+}

@@ -1,0 +1,75 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+extension SFU {
+    /// What was counted of each stream.
+    public var figures: [StreamMetrics] { figures(ofViewers: true) }
+
+    /// What was counted of each stream.
+    ///
+    /// - Parameter ofViewers: whether what is known of each viewer is summed up too; without it, a look costs little
+    ///   however many watch.
+    public func figures(ofViewers: Bool) -> [StreamMetrics] {
+        var all: [StreamMetrics] = []
+        for index in 0..<streams.endIndex where streams.contains(index) {
+            all.append(figures(stream: index, ofViewers: ofViewers))
+        }
+        return all
+    }
+
+    private func figures(stream index: Int, ofViewers: Bool) -> StreamMetrics {
+        let stream = streams.address(index)
+        var figures = StreamMetrics(stream: stream.pointee.id)
+        figures.isOfReplica = stream.pointee.home != nil
+        figures.received = Self.counts(stream.pointee.receiver)
+        figures.sent = stream.pointee.quality.departed
+        figures.bitrate = stream.pointee.quality.bitrate
+        figures.roundTrip = stream.pointee.receiver.roundTrip
+        figures.limit = stream.pointee.quality.sharedLimit.bitrate
+        figures.quality = stream.pointee.quality.machine.quality
+        figures.viewers = stream.pointee.countedViewers
+        if stream.pointee.layers.exist { figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions }
+        guard ofViewers else { return figures }
+        for place in stream.pointee.viewers {
+            let viewer = viewers.address(place)
+            figures.sent += Self.counts(viewer.pointee.sender)
+            guard viewer.pointee.isCounted else { continue }
+            figures.viewerQualities[viewer.pointee.quality.machine.quality, default: 0] += 1
+            if let layer = viewer.pointee.layers.current { figures.viewersOfLayers[layer, default: 0] += 1 }
+            guard viewer.pointee.isWatching else { continue }
+            figures.estimates.bitsPerSecond += viewer.pointee.sender.estimate.target.bitsPerSecond
+            figures.estimatedViewers += 1
+        }
+        return figures
+    }
+
+    private static func counts(_ receiver: MediaReceiver) -> StreamMetrics.Counts {
+        var counts = StreamMetrics.Counts()
+        if let audio = receiver.audio { add(audio, to: &counts) }
+        for layer in receiver.layers.indices { add(receiver.layers[layer], to: &counts) }
+        return counts
+    }
+
+    private static func add(_ track: InboundTrack, to counts: inout StreamMetrics.Counts) {
+        counts.packets += track.packetsReceived
+        counts.bytes += track.bytesReceived
+        counts.packetsLost += Int(max(track.statistics?.lost ?? 0, 0))
+        counts.nacks += Int(track.missing.requested)
+        counts.keyFrameRequests += track.keyFrame.sentCount
+    }
+
+    static func counts(_ sender: borrowing MediaSender) -> StreamMetrics.Counts {
+        var counts = StreamMetrics.Counts()
+        for place in sender.tracks {
+            let track = place.pointee
+            counts.packets += Int(track.stream.packetsSent)
+            counts.bytes += Int(track.stream.octetsSent)
+            counts.packetsLost += Int(max(track.receiverReport?.cumulativeLost ?? 0, 0))
+            counts.retransmissions += track.stream.packetsRetransmitted
+            counts.nacks += track.nackCount
+            counts.keyFrameRequests += track.pliCount
+        }
+        return counts
+    }
+}

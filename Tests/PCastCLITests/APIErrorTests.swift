@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+import PCast
+import PCastCore
+import PCastPlatform
+import PCastPlayback
+import Testing
+
+@testable import PCastCLI
+
+/// What cannot be used is refused before anything begins.
+struct RefusalTests {
+    private func nothingSet(for command: String) throws -> Settings {
+        Settings(command: command, environment: [:], file: try ConfigurationFile(text: "", path: "pcast.conf"))
+    }
+
+    @Test("An encoder that there is not is refused by the names of those of the codec")
+    func encoders() throws {
+        let settings = try nothingSet(for: "publish")
+        for encoder in ["automatic", "software", "libx264", "h264_vaapi"] {
+            let plan = try PublishCommand.parse(["--encoder", encoder]).plan(settings)
+            #expect(plan.publication.encoding.videoEncoder == VideoEncoderChoice(encoder))
+        }
+        #expect(throws: Never.self) {
+            try PublishCommand.parse(["--encoder", "libvpx", "--codec", "vp8"]).plan(settings)
+        }
+        for wrong in ["libx265", "libvpx"] {
+            let failure = #expect(throws: CommandFailure.self) {
+                try PublishCommand.parse(["--encoder", wrong]).plan(settings)
+            }
+            #expect(failure?.status == .unusableArguments)
+            #expect(failure?.sentence?.contains("automatic, software, libx264, h264_nvenc") == true)
+        }
+    }
+
+    @Test("A recording is refused whose ending names nothing that can be written")
+    func recordings() throws {
+        let settings = try nothingSet(for: "subscribe")
+        for file in ["a.mp4", "a.MKV", "a.webm"] {
+            #expect(try SubscribeCommand.parse(["--record", file]).plan(settings).recording == file)
+        }
+        let failure = #expect(throws: CommandFailure.self) {
+            try SubscribeCommand.parse(["--record", "rec.avi"]).plan(settings)
+        }
+        #expect(failure?.status == .unusableArguments)
+        #expect(failure?.sentence?.contains(".mp4, .mkv, .webm") == true)
+    }
+
+    @Test("The first frame's time is a time, belongs to a timeline, and is that of the first item")
+    func timelineStart() throws {
+        let start = ["--timeline-start", "2026-01-31T12:00:00.000Z"]
+        let play = try PlayCommand.parse(["a.mp4", "b.mp4", "--timeline", "NHL/1"] + start)
+        let time = try #require(play.timeline.start)
+        let plan = PlayPlan(
+            addresses: play.uri, cuePoints: [], render: .null, speed: 1, isLooping: false, isMuted: false,
+            timelineStart: time)
+        #expect(plan.videos.map { $0.sources.first?.wallClock?.wallTime } == [time, nil])
+        #expect(plan.videos.first?.sources.first?.wallClock?.position == .zero)
+        for (wrong, word) in [
+            (start, "go with --timeline"), (["--timeline", "NHL/1", "--timeline-start", "noon"], "noon is no time"),
+        ] {
+            let failure = #expect(throws: (any Error).self) { try PlayCommand.parse(["a.mp4"] + wrong) }
+            #expect(failure.map { PlayCommand.message(for: $0) }?.contains(word) == true)
+        }
+    }
+
+    @Test("An overlay is a programme's name, or a folder that is there and has a page")
+    func overlays() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        #expect(try PlayOverlay.folder("final") == nil)
+        for wrong in [folder.path, folder.path + "/nowhere"] {
+            let failure = #expect(throws: CommandFailure.self) { try PlayOverlay.folder(wrong) }
+            #expect(failure?.status == .unusableArguments)
+            #expect(failure?.sentence?.contains("index.html") == true)
+        }
+        try Data().write(to: folder.appendingPathComponent("index.html"))
+        #expect(try PlayOverlay.folder(folder.path) == folder.path)
+    }
+
+    @Test("A folder of files that is not there is refused")
+    func files() throws {
+        let settings = try nothingSet(for: "serve")
+        let folder = FileManager.default.temporaryDirectory.path
+        #expect(try WorkerOptions.parse(["--media-directory", folder]).configuration(settings)?.folder == folder)
+        let failure = #expect(throws: CommandFailure.self) {
+            try WorkerOptions.parse(["--media-directory", folder + "/\(UUID().uuidString)"]).configuration(settings)
+        }
+        #expect(failure?.status == .unusableArguments)
+        #expect(failure?.sentence?.contains("--media-directory") == true)
+    }
+
+    @Test("Who names a platform that is not theirs is told that the token is missing; who names none, all of it")
+    func platforms() {
+        #expect(RemoteRun.missing(at: "https://platform.example") == .needsToken)
+        #expect(RemoteRun.missing(at: "http://127.0.0.1:1").status == .notAuthorized)
+        #expect(RemoteRun.missing(at: "nonsense").status == .unusableArguments)
+        let nothing = RemoteRun.missing(at: nil)
+        #expect(nothing.status == .nothingToPlay && nothing.sentence?.contains("--uri and --token") == true)
+    }
+
+    @Test("An event that is not known is told of as who types it knows it")
+    func events() {
+        let sentence = TimelineProducer.unknown("goal-1").sentence
+        #expect(sentence?.contains("“goal-1”") == true && sentence?.contains("pcast timeline add") == true)
+        #expect(sentence?.contains("POST") == false)
+    }
+}

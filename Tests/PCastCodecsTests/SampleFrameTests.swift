@@ -1,0 +1,98 @@
+import Glibc
+import PCastCodecs
+import PCastCore
+import Testing
+
+@Suite struct SampleFrameTests {
+    @Test("a pool gives memory again, and only for the size it fits") func pool() {
+        let pool = VideoFramePool(capacity: 2)
+        func make(_ width: Int) -> VideoFrame {
+            pool.frame(
+                dimensions: Dimensions(width: width, height: 36), captureTime: nil,
+                timestamp: MediaTime(ticks: 0, rate: .video))
+        }
+        let first = make(64).memory.baseAddress
+        let again = make(64)
+        #expect(again.memory.baseAddress == first)
+        let other = make(128)
+        #expect(other.memory.baseAddress != first)
+        #expect(other.memory.count >= VideoFrame.layout(other.dimensions).byteCount)
+        let many = (0..<40).map { _ in make(64) }
+        #expect(Set(many.map { $0.memory.baseAddress! }).count == 40)
+    }
+
+    @Test("a picture outlives its pool") func poolGone() {
+        var pool: VideoFramePool? = VideoFramePool()
+        let frame = pool!.frame(
+            dimensions: SampleFrame.size, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
+        pool = nil
+        frame.planeY.update(repeating: 7, count: frame.strideY * frame.dimensions.height)
+        #expect(frame.planeY[100] == 7)
+    }
+
+    @Test("a scaled picture is the same picture") func scale() throws {
+        let scaler = FrameScaler()
+        let picture = SampleFrame.plain(y: 120, u: 90, v: 200, size: SampleFrame.size)
+        let small = try scaler.scale(picture, to: Dimensions(width: 320, height: 180))
+        #expect(small.dimensions == Dimensions(width: 320, height: 180))
+        for (value, expected) in [(small.planeY[500], 120), (small.planeU[500], 90), (small.planeV[500], 200)] {
+            #expect(abs(Int(value) - expected) <= 1)
+        }
+        #expect(try scaler.scale(picture, to: SampleFrame.size) === picture)
+        let there = try scaler.scale(SampleFrame.moving(3), to: Dimensions(width: 1_280, height: 720))
+        let back = try scaler.scale(there, to: SampleFrame.size)
+        #expect(SampleFrame.peakSignalToNoiseRatio(back, SampleFrame.moving(3)) > 28)
+        #expect(back.captureTime == SampleFrame.moving(3).captureTime)
+        #expect(back.timestamp == SampleFrame.moving(3).timestamp)
+    }
+
+    @Test("a reduced picture is the same picture, its sides even") func reduce() {
+        let reducer = FrameReducer()
+        let picture = SampleFrame.plain(y: 120, u: 90, v: 200, size: Dimensions(width: 1_280, height: 720))
+        let small = reducer.reduce(picture, by: 4)
+        #expect(small.dimensions == Dimensions(width: 320, height: 180))
+        for (value, expected) in [(small.planeY[500], 120), (small.planeU[500], 90), (small.planeV[500], 200)] {
+            #expect(abs(Int(value) - expected) <= 1)
+        }
+        #expect(small.timestamp == picture.timestamp && small.captureTime == picture.captureTime)
+        #expect(reducer.reduce(picture, by: 1) === picture)
+        let odd = FrameReducer.dimensions(of: Dimensions(width: 854, height: 480), reducedBy: 4)
+        #expect(odd == Dimensions(width: 212, height: 120))
+    }
+
+    @Test("still images are whole files of their kind and size") func stills() throws {
+        let picture = SampleFrame.moving(1, size: Dimensions(width: 322, height: 182))
+        let png = try StillImage.encode(picture, as: .png)
+        #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]))
+        #expect(png[16..<24].elementsEqual([0, 0, 1, 0x42, 0, 0, 0, 0xB6]))
+        #expect(png.suffix(8).elementsEqual([0x49, 0x45, 0x4E, 0x44, 0xAE, 0x42, 0x60, 0x82]))
+        let jpeg = try StillImage.encode(picture, as: .jpeg)
+        #expect(jpeg.starts(with: [0xFF, 0xD8, 0xFF]))
+        #expect(jpeg.suffix(2).elementsEqual([0xFF, 0xD9]))
+    }
+
+    @Test("COD6: what a still image shows is what was seen", arguments: ["png", "jpg"])
+    func stillColours(_ ending: String) throws {
+        try TemporaryFolder.with { folder in
+            let picture = SampleFrame.plain(y: 81, u: 90, v: 240, size: Dimensions(width: 64, height: 48))  // red
+            let path = "\(folder)/still.\(ending)"
+            try StillImage.write(picture, to: path)
+            let reader = try MediaReader(uri: path)
+            guard case .video(let read)? = try reader.next() else {
+                Issue.record("no picture")
+                return
+            }
+            #expect(read.dimensions == picture.dimensions)
+            for (value, expected) in [(read.planeY[600], 81), (read.planeU[300], 90), (read.planeV[300], 240)] {
+                #expect(abs(Int(value) - expected) <= 3)
+            }
+            #expect(try reader.next() == nil)
+        }
+    }
+
+    @Test("a still image of another ending, or where nothing can be written, throws") func stillErrors() {
+        let picture = SampleFrame.plain(y: 16, u: 128, v: 128, size: Dimensions(width: 16, height: 16))
+        #expect(throws: CodecError.self) { try StillImage.write(picture, to: "still.gif") }
+        #expect(throws: CodecError.self) { try StillImage.write(picture, to: "/nowhere/at/all.png") }
+    }
+}

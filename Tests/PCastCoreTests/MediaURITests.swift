@@ -1,0 +1,49 @@
+import PCastCore
+import Testing
+
+struct MediaURITests {
+    @Test("An address is taken apart, and put together again with a number in place of its host")
+    func parts() throws {
+        let uri = try #require(MediaURI("rtsp://name:word@cameras.example/one?two=3#four"))
+        #expect(uri.scheme == .rtsp)
+        #expect(uri.userInfo == "name:word")
+        #expect(uri.host == "cameras.example")
+        #expect(uri.port == 554)
+        let place = TransportAddress(ip: .loopbackV4, port: uri.port)
+        #expect(uri.text(at: place) == "rtsp://name:word@127.0.0.1:554/one?two=3")
+        let six = try #require(MediaURI("srt://[2001:db8::1]:9000?mode=caller"))
+        #expect(six.host == "2001:db8::1")
+        #expect(six.port == 9_000)
+        #expect(six.query("mode") == ["caller"])
+    }
+
+    @Test(
+        "What could be read in two ways is no address",
+        arguments: [
+            "", "http:", "http://", "http:///path", "gopher://host/", "tcp://host:1", "concat:a|b", "srt://host",
+            "http://a@b@c/", "http://host:0/", "http://host:99999/", "http://host:+80/", "http://host :80/",
+            "http://host\\@other/", "http://[host]/", "http://[::1/", "http://%31%32%37.0.0.1/", "file://host/path",
+            "file:path", "rtmp://host/app key=1", "http://host/\u{7F}", "http://hóst/",
+        ])
+    func ambiguous(_ text: String) { #expect(MediaURI(text) == nil) }
+
+    @Test("What is shown of an address has neither user, query nor the key of a stream")
+    func secrets() throws {
+        for text in [
+            "rtmp://hidden:hidden@live.example/app/hidden?hidden=1", "srt://live.example:9000?passphrase=hidden",
+            "https://hidden@live.example/path.m3u8?token=hidden",
+        ] {
+            let shown = "\(try #require(MediaURI(text)))"
+            #expect(!shown.contains("hidden"), "\(shown)")
+            #expect(shown.contains("live.example"))
+        }
+        #expect("\(try #require(MediaURI("rtmp://live.example/app/key")))" == "rtmp://live.example:1935/app")
+    }
+
+    @Test("A listener is SRT's, and says so once")
+    func listeners() throws {
+        #expect(try #require(MediaURI("srt://0.0.0.0:9000?mode=listener")).isListener)
+        #expect(try !#require(MediaURI("srt://0.0.0.0:9000?mode=caller&mode=listener")).isListener)
+        #expect(try !#require(MediaURI("http://0.0.0.0:9000/?mode=listener")).isListener)
+    }
+}

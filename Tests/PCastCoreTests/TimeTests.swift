@@ -1,0 +1,73 @@
+import PCastCore
+import Testing
+
+@Suite struct TimeTests {
+    @Test func spansAreCalculatedInNanoseconds() {
+        #expect(TimeSpan.milliseconds(3).nanoseconds == 3_000_000)
+        #expect(TimeSpan.seconds(2) - .microseconds(5) == .nanoseconds(1_999_995_000))
+        #expect(TimeSpan.milliseconds(-7).magnitude == .milliseconds(7))
+        #expect(-TimeSpan.milliseconds(7) == .milliseconds(7) * -1)
+        #expect(TimeSpan.milliseconds(7) / 2 == .microseconds(3500))
+        #expect(TimeSpan(seconds: 0.1) == .milliseconds(100))
+        #expect(TimeSpan(seconds: -0.000_000_000_6) == .nanoseconds(-1))
+        #expect(TimeSpan.microseconds(1500).milliseconds == 1.5)
+        #expect(TimeSpan(.seconds(1) + .nanoseconds(5)) == .nanoseconds(1_000_000_005))
+        #expect(TimeSpan.milliseconds(40).duration == .milliseconds(40))
+        #expect(TimeSpan.zero < .nanoseconds(1))
+    }
+
+    @Test func theEarlierOfTwoDeadlinesIsTheOneThatThereIs() {
+        let (early, late) = (Instant(nanoseconds: 1), Instant(nanoseconds: 2))
+        #expect(Instant.earlier(nil, nil) == nil)
+        #expect(Instant.earlier(early, nil) == early && Instant.earlier(nil, late) == late)
+        #expect(Instant.earlier(late, early) == early)
+        #expect(late - early == .nanoseconds(1) && early + .nanoseconds(1) == late)
+    }
+
+    @Test("a clock's ticks are rounded to the nearest, away from zero at the half")
+    func ticks() {
+        #expect(ClockRate.video.ticks(in: .milliseconds(20)) == 1800)
+        #expect(ClockRate.video.ticks(in: .nanoseconds(5_555)) == 0)
+        #expect(ClockRate.video.ticks(in: .nanoseconds(5_556)) == 1)
+        #expect(ClockRate.video.ticks(in: .nanoseconds(-5_556)) == -1)
+        #expect(ClockRate.opus.ticks(in: .seconds(1_000_000_000)) == 48_000_000_000_000)
+        #expect(ClockRate.opus.span(ofTicks: 960) == .milliseconds(20))
+        #expect(ClockRate.video.span(ofTicks: -90_001) == .nanoseconds(-1_000_011_111))
+        #expect(MediaTime(ticks: 45_000, rate: .video).span == .milliseconds(500))
+    }
+
+    @Test func ticksSurviveTheWayThroughSpans() {
+        for rate in [ClockRate.video, .opus, ClockRate(hertz: 8000), ClockRate(hertz: 44_100)] {
+            for ticks in [0, 1, -1, 44_099, 1_234_567, -987_654_321, 1 << 33] as [Int64] {
+                #expect(rate.ticks(in: rate.span(ofTicks: ticks)) == ticks)
+            }
+        }
+    }
+
+    @Test("RFC 3550, section 4: NTP timestamps count seconds from 1900 and their fraction")
+    func ntp() {
+        let epoch = UInt64(2_208_988_800) << 32
+        #expect(WallTime(millisecondsSinceEpoch: 0).ntpTimestamp == epoch)
+        #expect(WallTime(millisecondsSinceEpoch: 500).ntpTimestamp == epoch + 0x8000_0000)
+        #expect(WallTime(millisecondsSinceEpoch: -250).ntpTimestamp == epoch - 0x4000_0000)
+        #expect(WallTime(ntpTimestamp: 0).nanosecondsSinceEpoch == -2_208_988_800_000_000_000)
+        #expect(WallTime(ntpTimestamp: 2_208_988_801 << 32).millisecondsSinceEpoch == 1000)
+        // Half of the last bit of the fraction rounds to a whole nanosecond.
+        #expect(WallTime(ntpTimestamp: 2_208_988_800 << 32 | 4).nanosecondsSinceEpoch == 1)
+    }
+
+    @Test func wallTimeSurvivesTheWayThroughNTPToTheNanosecond() {
+        for nanoseconds in [0, 1, 999_999_999, 1_700_000_000_123_456_789, -1, -1_500_000_000] as [Int64] {
+            let time = WallTime(nanosecondsSinceEpoch: nanoseconds)
+            let difference = WallTime(ntpTimestamp: time.ntpTimestamp) - time
+            #expect(difference.magnitude <= .nanoseconds(1), "\(nanoseconds)")
+        }
+    }
+
+    @Test func aReferenceTellsEachClockByTheOther() {
+        let reference = WallClockReference(
+            instant: Instant(nanoseconds: 50), wallTime: WallTime(millisecondsSinceEpoch: 1_000))
+        #expect(reference.wallTime(at: Instant(nanoseconds: 1_000_050)) == WallTime(millisecondsSinceEpoch: 1_001))
+        #expect(reference.instant(at: WallTime(millisecondsSinceEpoch: 999)) == Instant(nanoseconds: 50 - 1_000_000))
+    }
+}

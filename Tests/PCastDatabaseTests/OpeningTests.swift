@@ -1,0 +1,174 @@
+import Foundation
+import GRDB
+import PCastCore
+import Testing
+
+@testable import PCastDatabase
+
+@Suite struct OpeningTests {
+    private let application = ApplicationRecord(id: Sample.application, secret: "not-so-secret-after-all")
+
+    private func error(_ path: String, key: String? = nil) async -> RecordsError? {
+        do {
+            _ = try Records.open(path, keyFile: key)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("Applications last, their secrets never in the clear, and those named count alone") func applications()
+        async throws
+    {
+        try await withDirectory { path in
+            do {
+                let records = try Records.open(path)
+                try await records.setApplications(
+                    [application, .init(id: ApplicationID("b"), secret: "x")], at: Sample.time)
+                try await records.setApplications([application], at: Sample.time)
+            }
+            let records = try Records.open(path)
+            #expect(try await records.applications() == [application])
+            for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+                let data = try #require(FileManager.default.contents(atPath: path + "/" + name))
+                #expect(data.range(of: Data(application.secret.utf8)) == nil, "\(name)")
+                let mode =
+                    try FileManager.default.attributesOfItem(atPath: path + "/" + name)[.posixPermissions] as? Int
+                #expect(mode == 0o600, "\(name)")
+            }
+        }
+    }
+
+    @Test("A key that is gone, broken or another's is told at the start") func keys() async throws {
+        try await withDirectory { path in
+            do {
+                let records = try Records.open(path)
+                try await records.setApplications([application], at: Sample.time)
+            }
+            let key = path + "/records.key"
+            let kept = try Data(contentsOf: URL(fileURLWithPath: key))
+            try FileManager.default.removeItem(atPath: key)
+            guard case .key? = await error(path) else { Issue.record("a new key was made over sealed secrets"); return }
+            try Data("nonsense".utf8).write(to: URL(fileURLWithPath: key))
+            guard case .key? = await error(path) else { Issue.record("nonsense is no key"); return }
+            try Data(Base64.encode([UInt8](repeating: 7, count: 32)).utf8).write(to: URL(fileURLWithPath: key))
+            guard case .key? = await error(path) else { Issue.record("another key opens nothing"); return }
+            let elsewhere = path + "/elsewhere"
+            try kept.write(to: URL(fileURLWithPath: elsewhere))
+            #expect(await error(path, key: elsewhere) == nil)
+        }
+    }
+
+    @Test("One directory is for one platform") func lock() async throws {
+        try await withDirectory { path in
+            do {
+                let records = try Records.open(path)
+                #expect(await error(path) == .inUse(path: path))
+                #expect(try await records.applications().isEmpty)
+            }
+            #expect(await error(path) == nil)
+        }
+    }
+
+    @Test("Who finds a directory in use closes nothing of anybody else's") func refused() async throws {
+        try await withDirectory { path in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            let lock = try DirectoryLock(path)
+            await withTaskGroup(of: Int.self) { group in
+                group.addTask {
+                    var lost = 0
+                    while !Task.isCancelled {
+                        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+                        if close(descriptor) != 0 { lost += 1 }
+                    }
+                    return lost
+                }
+                for _ in 0..<2_000 {
+                    #expect(throws: RecordsError.inUse(path: path)) { _ = try DirectoryLock(path) }
+                }
+                group.cancelAll()
+                #expect(await group.next() == 0)
+            }
+            withExtendedLifetime(lock) {}
+        }
+    }
+
+    @Test("A file that is no database, or is damaged, is a clear error", arguments: [0, 1, 2])
+    func corrupt(kind: Int) async throws {
+        try await withDirectory { path in
+            let file = path + "/records.sqlite"
+            do {
+                let records = try Records.open(path)
+                for number in 0..<200 { try await records.record(Sample.life("s\(number)")) }
+                try await records.database.writeWithoutTransaction { db in
+                    _ = try db.checkpoint(.truncate)
+                }
+            }
+            var data = try Data(contentsOf: URL(fileURLWithPath: file))
+            switch kind {
+            case 0: data = Data("this is no database, whatever its name says".utf8)
+            case 1: data = data.prefix(data.count / 2)
+            default:
+                data.replaceSubrange(
+                    8_192..<(data.count - 4_096), with: Data(repeating: 0xA5, count: data.count - 12_288))
+            }
+            try data.write(to: URL(fileURLWithPath: file))
+            guard case .corrupt(file, _)? = await error(path) else {
+                Issue.record("opened: \(String(describing: await error(path)))")
+                return
+            }
+        }
+    }
+
+    @Test("What cannot be made or entered is a clear error") func inaccessible() async throws {
+        try await withDirectory { path in
+            try Data().write(to: URL(fileURLWithPath: path))
+            guard case .inaccessible? = await error(path + "/below") else {
+                Issue.record("a file is no directory"); return
+            }
+        }
+    }
+
+    @Test("What a later version wrote is left alone") func newer() async throws {
+        try await withDirectory { path in
+            do {
+                let records = try Records.open(path)
+                try await records.database.write { db in
+                    try db.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something of the future')")
+                }
+            }
+            #expect(await error(path) == .newer(path: path + "/records.sqlite"))
+        }
+    }
+
+    @Test("A disk that fills up fails the write and nothing else, and goes on when there is room") func full()
+        async throws
+    {
+        try await withDirectory { path in
+            let records = try Records.open(path)
+            let pages = try await records.database.write { db -> Int in
+                let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+                try db.execute(sql: "PRAGMA max_page_count = \(pages + 1)")
+                return pages
+            }
+            #expect(pages > 0)
+            var written = 0
+            let failure = await #expect(throws: RecordsError.self) {
+                for number in 0..<1_000 {
+                    try await records.record(Sample.life("s\(number)"))
+                    written += 1
+                }
+            }
+            #expect(failure == .full(path: records.path))
+            #expect(failure?.isOfTheDisk == true)
+            // A transaction that failed left nothing of itself.
+            let kept = try await records.streams(.init(Sample.application), limit: 1_000).elements
+            #expect(kept.count == written)
+            #expect(kept.allSatisfy { $0.ended != nil })
+            try await records.database.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA max_page_count = 1000000")
+            }
+            try await records.record(Sample.life("s\(written)"))
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import PCastCore
+import Testing
+
+@testable import PCastDatabase
+
+@Suite struct OutboxTests {
+    private let now = Sample.after(3_600)
+
+    private func due(_ records: Records) async throws -> [DueDelivery] {
+        try await records.due(at: now, each: 100, limit: 100)
+    }
+
+    private func what(_ delivery: DueDelivery) throws -> String {
+        let body = try #require(try JSONSerialization.jsonObject(with: Data(delivery.body)) as? [String: Any])
+        return "\(delivery.stream) \(body["what"] as? String ?? "")"
+    }
+
+    @Test("Every address gets each event of a stream, one after the other") func order() async throws {
+        let records = try Records.inMemory()
+        for name in ["a", "b"] { try await Sample.callback(name, in: records) }
+        for id in ["one", "two"] { try await records.record(Sample.life(id)) }
+        for kind in ["starting", "started", "ended"] {
+            let batch = try await due(records)
+            #expect(
+                try Set(batch.map { "\($0.callback.name) \(try what($0))" })
+                    == ["a one \(kind)", "b one \(kind)", "a two \(kind)", "b two \(kind)"])
+            // The same event has the same name at every address.
+            #expect(Set(batch.map(\.id)).count == 2)
+            for delivery in batch { try await records.note(.delivered, of: delivery.place, answer: "200") }
+        }
+        #expect(try await due(records).isEmpty)
+        #expect(try await records.nextDue(after: now) == nil)
+    }
+
+    @Test("The end of a stream says why, and how long it was") func body() async throws {
+        let records = try Records.inMemory()
+        try await Sample.callback("a", in: records)
+        try await records.record(Sample.life("one", reason: "censored"))
+        var bodies: [NSDictionary] = []
+        while let delivery = try await due(records).first {
+            bodies.append(try #require(try JSONSerialization.jsonObject(with: Data(delivery.body)) as? NSDictionary))
+            try await records.note(.delivered, of: delivery.place, answer: "200")
+        }
+        #expect(bodies.count == 3)
+        #expect(
+            bodies.last == [
+                "apiVersion": 0, "entity": "stream", "what": "ended", "sessionId": "session-1",
+                "timestamp": Timestamp.text(Sample.after(61)),
+                "data": ["streamId": "one", "tags": ["live", "red"], "reason": "censored", "duration": 60_000],
+            ] as NSDictionary)
+        #expect(
+            bodies.first == [
+                "apiVersion": 0, "entity": "stream", "what": "starting", "sessionId": "session-1",
+                "timestamp": Timestamp.text(Sample.time), "data": ["streamId": "one", "tags": ["live", "red"]],
+            ] as NSDictionary)
+    }
+
+    @Test("What fails is due later and holds back what follows in its stream, not other streams or addresses")
+    func retries() async throws {
+        let records = try Records.inMemory()
+        for name in ["a", "b"] { try await Sample.callback(name, in: records) }
+        for id in ["one", "two"] { try await records.record(Sample.life(id)) }
+        let failing = try #require(
+            try await due(records).first { $0.callback.name == "a" && $0.stream.description == "one" })
+        try await records.note(.retry(at: now + .seconds(5)), of: failing.place, answer: "503")
+        let rest = try await due(records)
+        #expect(
+            try Set(rest.map { "\($0.callback.name) \(try what($0))" }) == [
+                "b one starting", "a two starting", "b two starting",
+            ])
+        for delivery in rest { try await records.note(.retry(at: now + .seconds(50)), of: delivery.place, answer: "x") }
+        #expect(try await records.nextDue(after: now) == now + .seconds(5))
+        let later = try await records.due(at: now + .seconds(5), each: 10, limit: 10)
+        #expect(later.map(\.id) == [failing.id])
+        #expect(later.first?.attempts == 1)
+        #expect(later.first?.body == failing.body)
+    }
+
+    @Test("After the last try it is kept aside, lets others pass, and is sent again on request") func failed()
+        async throws
+    {
+        let records = try Records.inMemory()
+        try await Sample.callback("a", in: records)
+        try await records.record(Sample.life("one"))
+        let first = try #require(try await due(records).first)
+        try await records.note(.failed, of: first.place, answer: "no answer")
+        #expect(try what(try #require(try await due(records).first)) == "one started")
+        let kept = try await records.notifications(of: Sample.application, state: .failed, limit: 10)
+        #expect(kept.map(\.id) == [first.id])
+        #expect(kept.first?.deliveries.first?.answer == "no answer")
+        #expect(try await records.sendAgain(first.id, of: ApplicationID("other"), at: now) == 0)
+        #expect(try await records.sendAgain("msg_nonsense", of: Sample.application, at: now) == 0)
+        #expect(try await records.sendAgain(nil, of: Sample.application, at: now) == 1)
+        let again = try #require(try await due(records).first)
+        #expect(again.id == first.id && again.attempts == 0)
+    }
+
+    @Test("The outbox is there after a restart, addresses and their secrets too") func lasts() async throws {
+        try await withDirectory { path in
+            let secret = try #require(SigningSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
+            do {
+                let records = try Records.open(path)
+                _ = try await records.setCallback(
+                    "a", of: Sample.application, uri: "https://backend.example/a", method: .put, secret: secret)
+                try await records.record(Sample.life("one"))
+            }
+            let records = try Records.open(path)
+            let delivery = try #require(try await due(records).first)
+            #expect(delivery.callback.secret == secret)
+            #expect(delivery.callback.method == .put)
+            let file = try Data(contentsOf: URL(fileURLWithPath: records.path))
+            #expect(file.range(of: Data(secret.bytes)) == nil)
+        }
+    }
+
+    @Test("An address that is changed keeps its secret and what waits; one that is removed takes it along")
+    func changes() async throws {
+        let records = try Records.inMemory()
+        let first = try #require(try await Sample.callback("a", in: records))
+        try await records.record(Sample.life("one"))
+        let changed = try await records.setCallback(
+            "a", of: Sample.application, uri: "https://new.example/", method: .post, secret: nil)
+        #expect(changed?.secret == first.secret)
+        #expect(try await due(records).map(\.callback.uri) == ["https://new.example/"])
+        #expect(try await records.removeCallback("a", of: Sample.application))
+        #expect(try await !records.removeCallback("a", of: Sample.application))
+        #expect(try await due(records).isEmpty)
+    }
+
+    @Test("An application has so many addresses and no more") func limit() async throws {
+        let records = try Records.inMemory()
+        for number in 0..<Records.callbackLimit { #expect(try await Sample.callback("c\(number)", in: records) != nil) }
+        #expect(try await Sample.callback("one more", in: records) == nil)
+        #expect(try await Sample.callback("c0", in: records) != nil)
+        #expect(try await records.callbacks(of: Sample.application).count == Records.callbackLimit)
+    }
+
+    @Test("One address that waits for much leaves room for the others") func fair() async throws {
+        let records = try Records.inMemory()
+        try await Sample.callback("a", in: records)
+        for number in 0..<20 { try await records.record(Sample.life("s\(number)")) }
+        try await Sample.callback("b", in: records)
+        try await records.record(Sample.life("last"))
+        let due = try await records.due(at: now, each: 4, limit: 5)
+        #expect(due.map(\.callback.name).sorted() == ["a", "a", "a", "a", "b"])
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import PCastCore
+import PCastIO
+
+/// A PulseAudio server of the test's own: with a folder for itself, outputs that nobody hears, and no other server's
+/// settings.
+final class TestAudioServer: Sendable {
+    /// For clients.
+    let address: String
+    private let program: TestProgram
+    private let folder: String
+
+    static let missing = ["pulseaudio", "pacat", "pactl"].filter {
+        !FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
+    }
+
+    /// - Parameter sinks: names of outputs; the first is the default.
+    init(sinks: [String] = ["speakers"]) throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        address = "unix:\(folder)/native"
+        program = try TestProgram(
+            "/usr/bin/pulseaudio",
+            [
+                "-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1", "--disallow-exit=yes",
+                "--log-level=error",
+            ] + sinks.flatMap { ["-L", "module-null-sink sink_name=\($0)"] }
+                + ["-L", "module-native-protocol-unix auth-anonymous=1 socket=\(folder)/native"],
+            environment: Self.environment(folder))
+        // Until it answers.
+        while try control("info").isEmpty {
+            guard program.isRunning else { throw TestProgram.DidNotStart() }
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(10))
+        }
+        if let first = sinks.first { try control("set-default-sink", first) }
+    }
+
+    deinit {
+        end()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private static func environment(_ folder: String) -> [String: String] {
+        ["HOME": folder, "XDG_RUNTIME_DIR": folder, "PULSE_RUNTIME_PATH": "\(folder)/run", "PATH": "/usr/bin:/bin"]
+    }
+
+    func end() { program.end() }
+
+    func freeze() { program.freeze() }
+
+    /// Tells it something, as `pactl` does.
+    ///
+    /// - Returns: what that printed.
+    @discardableResult
+    func control(_ words: String...) throws -> String {
+        let output = TestPipe()
+        let client = try TestProgram(
+            "/usr/bin/pactl", ["--server=\(address)"] + words, environment: Self.environment(folder),
+            output: output.writeEnd)
+        close(output.writeEnd)
+        defer { close(output.readEnd) }
+        let text = output.read()
+        client.waitUntilEnd()
+        return text
+    }
+
+    /// Plays a tone of half the full scale until the player is ended.
+    func play(_ frequency: Double, to sink: String) throws -> TestTonePlayer {
+        let input = TestPipe()
+        let program = try TestProgram(
+            "/usr/bin/pacat",
+            [
+                "--server=\(address)", "--playback", "--device=\(sink)", "--rate=48000", "--channels=2",
+                "--format=s16le",
+            ], environment: Self.environment(folder), input: input.readEnd)
+        close(input.readEnd)
+        return TestTonePlayer(frequency: frequency, program: program, input: input.writeEnd)
+    }
+}

@@ -1,0 +1,170 @@
+import Dispatch
+import PCastCore
+import Testing
+
+@testable import PCastIO
+
+/// On real sockets: the kernel tells the datagrams apart.
+@Suite("Datagrams that may wait", .timeLimit(.minutes(5)))
+struct PatientDatagramsTests {
+    /// What begins with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
+    private static let patient = DeferredReceive([DatagramPattern(mask: 0xE0FF, value: 0x80C9)])
+    private static let report: [UInt8] = [0x81, 0xC9, 0, 1]
+    private static let request: [UInt8] = [0x81, 0xCD, 0, 2]
+
+    private static func loop(
+        _ addresses: String..., loops: Int = 1, patient: DeferredReceive = patient
+    ) throws -> EventLoop<EchoMachine> {
+        try EventLoop(
+            name: "patient", listen: addresses.map { TransportAddress($0)! }, tcpListen: false, loops: loops,
+            patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+    }
+
+    @Test("What is urgent is taken in before what may wait and came first", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func order(address: String) async throws {
+        let loop = try Self.loop(address)
+        #expect(loop.patient == Self.patient)
+        let peer = TestSocket.udp(address)
+        let target = loop.boundAddresses[0]
+        nonisolated(unsafe) let sender = peer
+        // While it works nothing is received: all of them are there when it comes back.
+        try await loop.call { _, _ in
+            for _ in 0..<4 { sender.send(Self.report, to: target) }
+            sender.send(Self.request, to: target)
+            // Too short to be told from others.
+            sender.send([0x81], to: target)
+        }
+        for _ in 0..<6 {
+            let answer = try #require(peer.receive())
+            #expect(answer.from == target)
+        }
+        let handled = try await loop.call { machine, _ in machine.handled.map(\.bytes) }
+        #expect(handled == [Self.request, [0x81]] + Array(repeating: Self.report, count: 4))
+    }
+
+    @Test("Of many, those that follow wait for the clock; what they waited is told, and none is lost")
+    func many() async throws {
+        let interval = TimeSpan.milliseconds(200)
+        let patient = DeferredReceive(Self.patient.patterns, interval: interval, timeout: interval * 2)
+        let loop = try Self.loop("127.0.0.1:0", patient: patient)
+        let peer = TestSocket.udp()
+        let target = loop.boundAddresses[0]
+        nonisolated(unsafe) let sender = peer
+        let count = 2 * ReceiveCoalescing.many
+        // What is sent by the loop's own thread is all there when it reads.
+        try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
+        for _ in 0..<count { _ = try #require(peer.receive()) }
+        let sent = try await loop.call { _, _ in
+            for _ in 0..<3 {
+                sender.send(Self.report, to: target)
+                sender.send(Self.request, to: target)
+            }
+            return MonotonicClock.now()
+        }
+        for _ in 0..<6 { _ = try #require(peer.receive()) }
+        let (handled, waits) = try await loop.call { machine, _ in (machine.handled, machine.waits) }
+        #expect(handled.count == count + 6)
+        // However late the thread is, it is not before the interval is over.
+        let first = handled[count - 1].at
+        let later = zip(handled, waits).dropFirst(count).filter { $0.0.bytes == Self.report }
+        #expect(later.count == 3)
+        for (read, waited) in later {
+            #expect(read.at - first >= interval && waited <= read.at - first)
+            // The kernel's clock and the machine's are compared by reading both.
+            #expect(waited >= read.at - sent - .milliseconds(1))
+        }
+    }
+
+    @Test("Of many, a thread that is awake for something else reads what waits, after it has answered that")
+    func company() async throws {
+        let patient = DeferredReceive(Self.patient.patterns, interval: .milliseconds(20), timeout: .seconds(600))
+        let loop = try Self.loop("127.0.0.1:0", patient: patient)
+        let (peer, other) = (TestSocket.udp(), TestSocket.udp())
+        let target = loop.boundAddresses[0]
+        nonisolated(unsafe) let sender = peer
+        let count = 2 * ReceiveCoalescing.many
+        try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
+        for _ in 0..<count { _ = try #require(peer.receive()) }
+        peer.send(Self.report, to: target)
+        var handled = 0
+        while handled == 0 {
+            other.send(Self.request, to: target)
+            _ = try #require(other.receive())
+            handled = try await loop.call { machine, _ in
+                machine.handled.dropFirst(count).count { $0.bytes == Self.report }
+            }
+        }
+        let (read, polled) = try await loop.call { machine, _ in (machine.handled, machine.polled) }
+        let position = try #require(read.lastIndex { $0.bytes == Self.report })
+        #expect(read[position].at - read[count - 1].at >= patient.interval)
+        // What had come before it was answered by then.
+        #expect(polled.contains(position))
+    }
+
+    @Test("Of two loops one gets all that comes from a sender, urgent or not", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func twoLoops(address: String) async throws {
+        let first = try Self.loop(address, loops: 2)
+        let second = try EventLoop(
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+        let peers = (0..<64).map { _ in TestSocket.udp(address) }
+        for peer in peers {
+            for bytes in [Self.report, Self.request, Self.report] { peer.send(bytes, to: first.boundAddresses[0]) }
+            for _ in 0..<3 { _ = try #require(peer.receive()) }
+        }
+        var senders: [Set<TransportAddress>] = []
+        for loop in [first, second] {
+            senders.append(try await loop.call { machine, _ in Set(machine.handled.map(\.path.remote)) })
+        }
+        #expect(senders[0].isDisjoint(with: senders[1]))
+        // By chance alone all 64 come to the same one once in 9 x 10^18 times.
+        #expect(!senders[0].isEmpty && !senders[1].isEmpty)
+    }
+
+    @Test("Each of two loops takes in first what is urgent", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func twoLoopsInOrder(address: String) async throws {
+        let first = try Self.loop(address, loops: 2)
+        let second = try EventLoop(
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+        let target = first.boundAddresses[0]
+        // No more than one reading takes in.
+        nonisolated(unsafe) let peers = (0..<DatagramReceiver.batchSize).map { _ in TestSocket.udp(address) }
+        // While both work neither receives: all of them are there when they come back.
+        let (stands, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        try second.submit { _, _ in
+            stands.signal()
+            goesOn.wait()
+        }
+        try await first.call { _, _ in
+            stands.wait()
+            for peer in peers {
+                peer.send(Self.report, to: target)
+                peer.send(Self.request, to: target)
+            }
+            goesOn.signal()
+        }
+        for peer in peers { for _ in 0..<2 { _ = try #require(peer.receive()) } }
+        for loop in [first, second] {
+            let handled = try await loop.call { machine, _ in machine.handled.map(\.bytes) }
+            let count = handled.count / 2
+            #expect(
+                handled == Array(repeating: Self.request, count: count) + Array(repeating: Self.report, count: count))
+        }
+    }
+
+    @Test("A kernel that refuses to tell them apart has everything read as it comes")
+    func refused() async throws {
+        // Longer than any program that it takes.
+        let patterns = (0..<2_000).map { DatagramPattern(mask: 0xFFFF, value: 0xC000 | UInt16($0)) }
+        let loop = try Self.loop("127.0.0.1:0", "[::1]:0", patient: DeferredReceive(patterns))
+        #expect(loop.patient == nil)
+        let peer = TestSocket.udp()
+        for bytes in [Self.report, Self.request, [0xC0, 7]] {
+            peer.send(bytes, to: loop.boundAddresses[0])
+            #expect(peer.receive()?.bytes == bytes)
+        }
+        // Nobody else shares the address either.
+        #expect(throws: IOError.addressInUse(loop.boundAddresses[0])) {
+            try Self.loop(loop.boundAddresses[0].description)
+        }
+    }
+}

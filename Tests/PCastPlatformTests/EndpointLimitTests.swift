@@ -1,0 +1,164 @@
+import PCastCore
+import PCastEdgeAuth
+import PCastPlatform
+import PCastSignaling
+import PCastWeb
+import Testing
+
+/// Limits, as they are told at every door.
+@Suite struct EndpointLimitTests {
+    @Test("A platform that is full says `capacity` at every door, and takes the next when somebody leaves")
+    func capacity() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.limits[.streams] = 1
+            $0.limits[.viewers] = 1
+            $0.limits[.sessions] = 1
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            let (stream, publisher) = try await platform.publish()
+            let view = try await platform.post("/whep/\(stream)", try Offers.viewer())
+            #expect(view.status == 201)
+            for (path, offer) in [("/whip", try Offers.publisher()), ("/whep/\(stream)", try Offers.viewer())] {
+                let answer = try await platform.post(path, offer)
+                #expect(answer.status == 503 && answer.header("Retry-After") != nil, "\(path)")
+                #expect(answer.header("Access-Control-Allow-Origin") == "*")
+            }
+            try await ProtocolClient.run(platform) { client in
+                #expect(try await client.authenticate() != nil)
+                #expect(try await client.ask(try Requests.publish()) == .capacity)
+                #expect(try await client.ask(try Requests.view(origin: stream)) == .capacity)
+                try await ProtocolClient.run(platform) { other async throws in
+                    #expect(try await other.ask(Requests.authenticate("")) == .capacity)
+                }
+                #expect(try await platform.send("DELETE", try #require(view.header("Location"))).status == 200)
+                #expect(
+                    try await eventually { try await client.ask(try Requests.view(origin: stream)) == .ok })
+                #expect(try await platform.send("DELETE", publisher).status == 200)
+                #expect(try await eventually { try await client.ask(try Requests.publish()) == .ok })
+            }
+        }
+    }
+
+    @Test("What is refused is counted by the limit that was reached") func counted() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.limits[.streams] = 1
+            $0.limits[.viewersPerApplication] = 0
+            $0.limits[.bitratePerAddress] = 100_000
+            $0.limits[.joinsPerSecond] = 1_000
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            for limit in PlatformLimits.Name.allCases {
+                let name = #"pcast_requests_rejected_total{limit="\#(limit.rawValue)"}"#
+                #expect(try await platform.figure(name) == 0, "\(limit)")
+            }
+            let (stream, publisher) = try await platform.publish()
+            #expect(try await platform.post("/whip", try Offers.publisher()).status == 503)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 503)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 503)
+            #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="streams"}"#) == 1)
+            #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="viewers-per-application"}"#) == 2)
+            #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="viewers"}"#) == 0)
+            // A second one at this address would have less than a stream needs.
+            var configuration = platform.configuration
+            configuration.limits[.streams] = 2
+            _ = try await platform.platform.apply(configuration)
+            #expect(try await platform.post("/whip", try Offers.publisher()).status == 503)
+            #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="bitrate-per-address"}"#) == 1)
+            #expect(try await platform.send("DELETE", publisher).status == 200)
+        }
+    }
+
+    @Test("A session that comes back has its place, also where there is none left") func comesBack() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.limits[.sessions] = 1 }) { platform in
+            try await ProtocolClient.run(platform) { client in
+                let session = try #require(try await client.authenticate())
+                try await ProtocolClient.run(platform) { again async throws in
+                    #expect(try await again.authenticate("", session: session) == session)
+                }
+            }
+        }
+    }
+
+    /// At one time, as what comes one after the other on a busy machine may not come too often.
+    private static func together<Answer: Sendable>(
+        _ count: Int, _ ask: @escaping @Sendable () async throws -> Answer
+    ) async throws -> [Answer] {
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            for _ in 0..<count { group.addTask { try await ask() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    @Test("Who asks too often is told `rate-limited` at every door, and health is told always")
+    func rateLimited() async throws {
+        // Five at once, and one more each second.
+        try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
+            let statuses = try await Self.together(20) { try await platform.send("GET", "/publish").status }
+            #expect(statuses.count { $0 == 200 } >= 5)
+            #expect(Set(statuses) == [200, 429])
+            let posted = try await Self.together(20) { try await platform.post("/whip", try Offers.publisher()) }
+            let limited = try #require(posted.first { $0.status == 429 })
+            #expect((limited.header("Retry-After").flatMap { Int($0) } ?? 0) >= 1)
+            #expect(limited.header("Access-Control-Allow-Origin") == "*")
+            let asked = try await Self.together(20) { try await platform.ask("GET", "/pcast/streams") }
+            let rest = try #require(asked.first { $0.status == 429 })
+            #expect(rest.body.contains(#""status":"rate-limited""#))
+            #expect(rest.header("Retry-After") != nil)
+            for _ in 0..<20 { #expect(try await platform.send("GET", "/healthz").status == 200) }
+            // A WebSocket is a request like another.
+            await #expect(throws: (any Error).self) {
+                _ = try await Self.together(20) {
+                    try await ProtocolClient.run(platform) { client in
+                        guard try await client.authenticate() != nil else { throw CancellationError() }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Sessions, streams and views are begun no more often than they may, on any door") func joins() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
+            try await ProtocolClient.run(platform) { client in
+                _ = try #require(try await client.authenticate())
+                let statuses = try await Self.together(20) { try await client.ask(try Requests.publish()) }
+                #expect(statuses.count { $0 == .ok } >= 4)
+                #expect(Set(statuses) == [.ok, .rateLimited])
+            }
+        }
+    }
+
+    @Test("Behind a proxy that is trusted each client has limits of its own, and tokens see the client's address")
+    func proxied() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.limits[.streamsPerAddress] = 1
+            $0.trustedProxies = [IPNetwork("127.0.0.1")!]
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            let token = try Tokens.make { $0.forPublishingOnly().forRemoteAddress("192.0.2.1") }
+            func publish(_ address: String, _ token: String) async throws -> Int {
+                try await platform.post(
+                    "/whip", try Offers.publisher(), token: token, headers: ["X-Forwarded-For": address]
+                ).status
+            }
+            let any = try Tokens.publishing()
+            #expect(try await publish("192.0.2.7", token) == 401)
+            #expect(try await publish("192.0.2.1", token) == 201)
+            #expect(try await publish("192.0.2.1", any) == 503)
+            #expect(try await publish("192.0.2.1, 192.0.2.2", any) == 201)
+            #expect(try await publish("192.0.2.9, 192.0.2.2", any) == 503)
+            // Somebody elsewhere is not on this machine, where no token is needed.
+            let stranger = try await platform.post(
+                "/whip", try Offers.publisher(), headers: ["X-Forwarded-For": "192.0.2.3"])
+            #expect(stranger.status == 401)
+        }
+    }
+
+    @Test("A proxy that nobody has named is not believed") func unnamed() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Tokens.make { $0.forPublishingOnly().forRemoteAddress("192.0.2.1") }
+            let answer = try await platform.post(
+                "/whip", try Offers.publisher(), token: token, headers: ["X-Forwarded-For": "192.0.2.1"])
+            #expect(answer.status == 401)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import PCastCore
+import Testing
+
+@testable import PCastPlatform
+
+@Suite("The mark of the tide")
+struct TideMarkTests {
+    private func times(_ counts: [(second: Double, count: Int)]) -> [Double] {
+        var mark = HeapTrimPolicy()
+        return counts.filter { entry in
+            mark.isTime(with: entry.count, at: Instant(nanoseconds: 0) + TimeSpan(seconds: entry.second))
+        }.map(\.second)
+    }
+
+    @Test("It is told when half of many have gone, again when half of those, and once after the aftermath")
+    func ebb() {
+        let told = times([
+            (0, 0), (1, 100), (2, 1_000), (3, 600), (4, 500), (5, 300), (6, 20), (7, 0), (35, 0), (36, 0), (37, 0),
+            (99, 0),
+        ])
+        #expect(told == [4, 6, 36])
+    }
+
+    @Test("It is told once when many have come and nobody comes any more, and again when as many more have")
+    func flood() {
+        let told = times([
+            (0, 0), (1, 150), (2, 200), (3, 500), (7, 500), (8, 500), (9, 500), (20, 650), (30, 650), (31, 700),
+            (35, 690), (36, 695), (37, 700), (99, 700),
+        ])
+        #expect(told == [8, 37])
+    }
+
+    @Test("Few are not worth it")
+    func few() {
+        #expect(times([(0, HeapTrimPolicy.least - 1), (1, 0), (2, HeapTrimPolicy.least - 1), (99, 0)]) == [])
+    }
+}

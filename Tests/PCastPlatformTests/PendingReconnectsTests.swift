@@ -1,0 +1,106 @@
+import PCastCore
+import PCastDatabase
+import Testing
+
+@testable import PCastPlatform
+
+/// What is waited for, and for how long, on virtual time.
+@Suite struct PendingReconnectsTests {
+    private let application = ApplicationID("first")
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+
+    private func stream(_ id: String, until deadline: Instant, ordinal: Int = 0, tags: [String] = [])
+        -> PendingReconnects.Stream
+    {
+        let record = StreamRecord(
+            id: StreamID(id), application: application, session: nil, tags: tags, capabilities: [],
+            starting: WallTime(millisecondsSinceEpoch: 0),
+            publisher: tags.isEmpty ? nil : "tags " + tags.joined(separator: "\n"))
+        return .init(
+            live: LiveStream(record, ordinal: ordinal), onEnd: { _ in },
+            lastSeen: WallTime(millisecondsSinceEpoch: 0), deadline: deadline)
+    }
+
+    private func viewing(_ id: String, of origin: String, until deadline: Instant) -> PendingReconnects.Viewing {
+        .init(
+            id: StreamID(id), origin: StreamID(origin), application: application, session: SessionID("session"),
+            onEnd: { _ in }, lastSeen: WallTime(millisecondsSinceEpoch: 0), deadline: deadline)
+    }
+
+    @Test("What does not come back in time is over, with those who watched it") func overdue() {
+        var awaited = PendingReconnects()
+        awaited.add(stream("a", until: at(15)))
+        awaited.add(stream("b", until: at(20)))
+        awaited.add(viewing("a1", of: "a", until: at(18)))
+        awaited.add(viewing("b1", of: "b", until: at(15)))
+        #expect(awaited.takeOverdue(at: at(14)).streams.isEmpty)
+        let overdue = awaited.takeOverdue(at: at(15))
+        #expect(overdue.streams.map(\.live.id.description) == ["a"])
+        #expect(Set(overdue.viewings.map(\.id.description)) == ["a1", "b1"])
+        #expect(awaited.takeOverdue(at: at(19)).streams.isEmpty)
+        #expect(awaited.takeOverdue(at: at(20)).streams.count == 1)
+        #expect(awaited.isEmpty)
+    }
+
+    @Test("What came back is not waited for any more") func returned() {
+        var awaited = PendingReconnects()
+        awaited.add(stream("a", until: at(15)))
+        awaited.add(viewing("a1", of: "a", until: at(15)))
+        #expect(awaited.take(stream: StreamID("a")) != nil)
+        #expect(awaited.take(stream: StreamID("a")) == nil)
+        #expect(awaited.take(viewing: StreamID("a1"))?.origin == StreamID("a"))
+        #expect(awaited.takeOverdue(at: at(100)).viewings.isEmpty)
+    }
+
+    @Test("A viewer who names no stream waits for the newest of its tag") func newest() {
+        var awaited = PendingReconnects()
+        awaited.add(stream("a", until: at(15), ordinal: 1, tags: ["red"]))
+        awaited.add(stream("b", until: at(15), ordinal: 2, tags: ["red"]))
+        awaited.add(stream("c", until: at(15), ordinal: 3))
+        #expect(awaited.newest(of: application, tag: "red")?.id == StreamID("b"))
+        #expect(awaited.newest(of: application, tag: nil)?.id == StreamID("c"))
+        #expect(awaited.newest(of: ApplicationID("second"), tag: nil) == nil)
+    }
+
+    @Test(
+        "Options of CreateStream that ask for a stream of before",
+        arguments: [
+            (["data-quality-notifications"], nil),
+            (["resume-stream=stream-1"], StreamReturn.stream(StreamID("stream-1"))),
+            (["data-quality-notifications", "resume"], StreamReturn.former),
+        ] as [([String], StreamReturn?)]) func options(_ options: [String], _ asked: StreamReturn?)
+    {
+        #expect(StreamReturn(options: options) == asked)
+    }
+}
+
+/// Sessions that are away, in the order in which they went.
+@Suite struct AbsentSessionsTests {
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+
+    @Test("The one that has been away for the longest comes out first, and none that is back") func order() {
+        var absent = AbsentSessions()
+        for (second, id) in ["a", "b", "c"].enumerated() { absent.left(SessionID(id), at: at(Int64(second))) }
+        absent.returned(SessionID("a"))
+        absent.left(SessionID("a"), at: at(3))
+        #expect(absent.count == 3)
+        #expect(absent.popFirst(leftBy: at(0)) == nil)
+        #expect(absent.popFirst(leftBy: at(2)) == SessionID("b"))
+        #expect(absent.popFirst(leftBy: at(2)) == SessionID("c"))
+        #expect(absent.popFirst(leftBy: at(2)) == nil)
+        #expect(absent.popFirst() == SessionID("a"))
+        #expect(absent.count == 0)
+    }
+
+    @Test("However often sessions come and go, it holds no more than there are") func bounded() {
+        var absent = AbsentSessions()
+        for round in 0..<10_000 {
+            for id in ["a", "b", "c"] { absent.left(SessionID(id), at: at(Int64(round))) }
+            for id in ["a", "b"] { absent.returned(SessionID(id)) }
+        }
+        #expect(absent.count == 1)
+        #expect(absent.places < 100)
+        #expect(absent.popFirst() == SessionID("c"))
+    }
+}

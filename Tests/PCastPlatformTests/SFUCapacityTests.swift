@@ -1,0 +1,73 @@
+import PCastCore
+import PCastSFU
+import Testing
+
+@testable import PCastPlatform
+
+/// Which shard a stream and its viewers come to.
+struct SFUCapacityTests {
+    private static let stream = StreamID("film")
+    private static func peer(_ number: Int) -> PeerID { PeerID(UInt64(number)) }
+
+    @Test("Streams are shared out, and a few viewers stay where their stream is")
+    func few() throws {
+        var places = SFUCapacity(shards: 3, maximumPeers: 1_000)
+        for number in 0..<6 {
+            #expect(try places.enter(Self.peer(number), publishing: StreamID("\(number)")) == number % 3)
+        }
+        for number in 0..<30 {
+            let place = try places.enter(Self.peer(100 + number), viewing: StreamID("1"))
+            #expect(place.shard == 1 && place.home == 1)
+        }
+    }
+
+    @Test("Many viewers of one stream are shared out among all shards")
+    func many() throws {
+        var places = SFUCapacity(shards: 4, maximumPeers: 2_000)
+        let home = try places.enter(Self.peer(0), publishing: Self.stream)
+        for number in 1...1_000 {
+            #expect(try places.enter(Self.peer(number), viewing: Self.stream).home == home)
+        }
+        #expect(places.loads.reduce(0, +) == 1_001)
+        #expect((places.loads.max() ?? 0) - (places.loads.min() ?? 0) <= 33)
+        for number in 1...1_000 { places.leave(Self.peer(number)) }
+        #expect(places.loads.reduce(0, +) == 1)
+    }
+
+    @Test("A stream that is published anew stays where it was, whenever its first publisher's end is told")
+    func again() throws {
+        var places = SFUCapacity(shards: 2, maximumPeers: 10)
+        let first = try places.enter(Self.peer(0), publishing: Self.stream)
+        _ = try places.enter(Self.peer(1), publishing: StreamID("other"))
+        let second = try places.enter(Self.peer(2), publishing: Self.stream)
+        places.noteStream(of: Self.peer(2))
+        #expect(first == second)
+        places.leave(Self.peer(0))
+        #expect(try places.enter(Self.peer(3), viewing: Self.stream).home == first)
+        places.leave(Self.peer(2))
+        #expect(throws: SFUError.unknownStream(Self.stream)) {
+            try places.enter(Self.peer(4), viewing: Self.stream)
+        }
+        #expect(places.shard(of: Self.peer(4)) == nil)
+    }
+
+    @Test("A publisher that is not let in, because there is such a stream, leaves that stream where it is")
+    func taken() throws {
+        var places = SFUCapacity(shards: 2, maximumPeers: 10)
+        let first = try places.enter(Self.peer(0), publishing: Self.stream)
+        places.noteStream(of: Self.peer(0))
+        #expect(try places.enter(Self.peer(1), publishing: Self.stream) == first)
+        places.leave(Self.peer(1))
+        #expect(try places.enter(Self.peer(2), viewing: Self.stream).home == first)
+    }
+
+    @Test("All shards together are full")
+    func full() throws {
+        var places = SFUCapacity(shards: 2, maximumPeers: 2)
+        _ = try places.enter(Self.peer(0), publishing: Self.stream)
+        _ = try places.enter(Self.peer(1), viewing: Self.stream)
+        #expect(throws: SFUError.full) { try places.enter(Self.peer(2), viewing: Self.stream) }
+        places.leave(Self.peer(1))
+        _ = try places.enter(Self.peer(2), viewing: Self.stream)
+    }
+}

@@ -1,0 +1,21 @@
+import Foundation
+
+/// What this process holds.
+struct ProcessMetrics {
+    /// Resident, in bytes.
+    var memory: Int
+    var descriptors: Int
+    var threads: Int
+
+    static func now() throws -> ProcessMetrics {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        func number(_ name: String) -> Int {
+            let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") }
+            return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
+        }
+        return ProcessMetrics(
+            memory: number("VmRSS") << 10,
+            descriptors: try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count,
+            threads: number("Threads"))
+    }
+}

@@ -1,0 +1,79 @@
+import Dispatch
+import PCastCore
+import PCastOverlay
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("A picture that makes room")
+struct FrameCompositionTests {
+    private static func player(_ composition: FrameComposition) -> Player {
+        Player(
+            PipelineFactory(
+                composition: composition,
+                { source, _ throws(PlaybackError) in throw .notPlayable(source.name, reason: "nothing is played") },
+                preloading: { _ in nil }))
+    }
+
+    @Test("a screen may ask the player while it shows a picture, though the picture is sent elsewhere meanwhile")
+    func screenAsks() {
+        let half = Self.wide(0.5)
+        let asking = Mutex<Player?>(nil)
+        let sent = DispatchSemaphore(value: 0)
+        let outcomes = Mutex<[DispatchTimeoutResult]>([])
+        let composition = FrameComposition { _ in
+            // The first picture alone.
+            guard let player = asking.withLock({ $0.take() }) else { return }
+            DispatchQueue.global().async {
+                player.setVideoScale(half)
+                sent.signal()
+            }
+            let outcome = sent.wait(timeout: .now() + 20)
+            outcomes.withLock { $0.append(outcome) }
+            if outcome == .success { _ = player.playhead }
+        }
+        let player = Self.player(composition)
+        asking.withLock { $0 = player }
+        composition.show(Self.white)
+        #expect(outcomes.withLock { $0 } == [.success])
+        #expect(player.videoScale == half)
+    }
+
+    @Test("sent elsewhere again and again, it comes to where it was sent last", .timeLimit(.minutes(1)))
+    func lastWins() async {
+        let drawn = ChangeSignal()
+        let width = Mutex(0)
+        let composition = FrameComposition { frame in
+            let white = (0..<frame.dimensions.width).count { frame.planeY[$0] > 100 }
+            width.withLock { $0 = white }
+            drawn.raise()
+        }
+        let player = Self.player(composition)
+        composition.show(Self.white)
+        for round in 1...100 {
+            for number in 0..<20 { player.setVideoScale(Self.wide(Double(number % 3 + 1) / 4)) }
+            let last = round % 2 == 0 ? 40 : 24
+            player.setVideoScale(Self.wide(Double(last) / 64))
+            while true {
+                let count = drawn.count
+                if width.withLock({ $0 }) == last { break }
+                await drawn.wait(since: count)
+            }
+        }
+    }
+
+    private static func wide(_ share: Double) -> VideoScale {
+        VideoScale(scaleX: share, scaleY: 1, pivotX: 0, pivotY: 0, duration: 0)
+    }
+
+    private static let white: VideoFrame = {
+        let dimensions = Dimensions(width: 64, height: 36)
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: VideoFrame.layout(dimensions).byteCount, alignment: 64)
+        memory.initializeMemory(as: UInt8.self, repeating: 200)
+        return VideoFrame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory,
+            release: { $0.deallocate() })
+    }()
+}

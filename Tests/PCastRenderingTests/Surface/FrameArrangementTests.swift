@@ -1,0 +1,77 @@
+import PCastCodecs
+import PCastCore
+import Testing
+
+@testable import PCastRendering
+
+@Suite("Where a picture lies on a surface")
+struct FrameArrangementTests {
+    private let film = Dimensions(width: 1_280, height: 720)
+
+    private func place(
+        _ mode: AspectRatioMode, _ turn: FrameRotation = .none, on surface: Dimensions, pixelAspect: Double = 1
+    ) -> FrameArrangement.Place {
+        FrameArrangement(aspectRatioMode: mode, rotation: turn).place(film, on: surface, pixelAspect: pixelAspect)
+    }
+
+    @Test("letterboxed, all of it is seen, in the middle and in its own shape")
+    func letterbox() {
+        let wide = place(.letterbox, on: Dimensions(width: 2_000, height: 720))
+        #expect(wide.part == FrameRectangle(film))
+        #expect(wide.target == FrameRectangle(x: 360, y: 0, width: 1_280, height: 720))
+        let high = place(.letterbox, on: Dimensions(width: 640, height: 640))
+        #expect(high.target == FrameRectangle(x: 0, y: 140, width: 640, height: 360))
+    }
+
+    @Test("filling, all of the surface is covered, and as much is cut off on both sides")
+    func fill() {
+        let square = place(.fill, on: Dimensions(width: 500, height: 500))
+        #expect(square.target == FrameRectangle(x: 0, y: 0, width: 500, height: 500))
+        #expect(square.part == FrameRectangle(x: 280, y: 0, width: 720, height: 720))
+    }
+
+    @Test("automatic fills where little is lost and letterboxes elsewhere")
+    func automatic() {
+        let sixteenByTen = Dimensions(width: 1_600, height: 1_000)
+        #expect(place(.automatic, on: sixteenByTen) == place(.fill, on: sixteenByTen))
+        let fourByThree = Dimensions(width: 800, height: 600)
+        #expect(place(.automatic, on: fourByThree) == place(.letterbox, on: fourByThree))
+    }
+
+    @Test("turned by a quarter, it is as high as it was wide")
+    func turned() {
+        let portrait = Dimensions(width: 720, height: 1_280)
+        #expect(place(.letterbox, .clockwise90, on: portrait).target == FrameRectangle(portrait))
+        let cut = place(.fill, .clockwise270, on: Dimensions(width: 720, height: 720))
+        #expect(cut.part == FrameRectangle(x: 280, y: 0, width: 720, height: 720))
+    }
+
+    @Test("pixels that are not square are reckoned with")
+    func pixelAspect() {
+        // 160 columns of pixels twice as wide as high are as wide as 320.
+        let placed = place(.letterbox, on: Dimensions(width: 160, height: 180), pixelAspect: 2)
+        #expect(placed.target == FrameRectangle(x: 0, y: 0, width: 160, height: 180))
+    }
+
+    @Test("parts lie within the picture and targets within the surface, whatever the sizes")
+    func bounds() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<2_000 {
+            let side = { (random: inout SystemRandomNumberGenerator) in Int.random(in: 1...2_000, using: &random) }
+            let picture = Dimensions(width: side(&random), height: side(&random))
+            let surface = Dimensions(width: side(&random), height: side(&random))
+            let arrangement = FrameArrangement(
+                aspectRatioMode: AspectRatioMode.allCases.randomElement(using: &random)!,
+                rotation: FrameRotation.allCases.randomElement(using: &random)!)
+            let placed = arrangement.place(picture, on: surface)
+            #expect(placed.part.isWithin(picture), "\(picture) on \(surface), \(arrangement)")
+            #expect(placed.target.isWithin(surface), "\(picture) on \(surface), \(arrangement)")
+        }
+    }
+}
+
+extension FrameRectangle {
+    fileprivate func isWithin(_ whole: Dimensions) -> Bool {
+        x >= 0 && y >= 0 && width > 0 && height > 0 && x + width <= whole.width && y + height <= whole.height
+    }
+}

@@ -1,0 +1,61 @@
+import Glibc
+import PCastCore
+import Testing
+
+@testable import PCastRendering
+
+@Suite("Sound that is taken back")
+struct WithdrawnAudioTests {
+    private static let origin = Instant(nanoseconds: 4_000_000_000)
+
+    private static func tone(_ index: Int64) -> AudioFrame {
+        let samples = (0..<960).flatMap { sample in
+            let level = 0.5 * sin(2 * .pi * 500 * Double(index * 960 + Int64(sample)) / 48_000)
+            return [Int16((level * 32_767).rounded()), Int16((level * 32_767).rounded())]
+        }
+        return AudioFrame(
+            samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: index * 960, rate: .opus))
+    }
+
+    private static func read(_ sound: inout AudioSchedule, _ chunk: Int64) -> [Float] {
+        var samples = [Float](repeating: 0, count: 960)
+        samples.withUnsafeMutableBufferPointer { target in
+            _ = sound.read(
+                from: origin + .milliseconds(10 * chunk), to: origin + .milliseconds(10 * chunk + 10), into: target)
+        }
+        return samples
+    }
+
+    @Test("it fades within two milliseconds instead of breaking off, and what comes then is heard from its instant on")
+    func withdrawn() throws {
+        var sound = AudioSchedule()
+        for index in 0..<20 as Range<Int64> {
+            sound.add(Self.tone(index), due: Self.origin + .milliseconds(20 * index))
+        }
+        var line: [Float] = []
+        for chunk in 0..<7 as Range<Int64> { line += Self.read(&sound, chunk) }
+        sound.withdraw()
+        let withdrawn = line.count
+        line += Self.read(&sound, 7)
+        line += Self.read(&sound, 8)
+        // No step is larger than the tone's own.
+        let most = Float(0.5 * 2 * .pi * 500 / 48_000 * 1.3)
+        for index in stride(from: 400, to: line.count - 2, by: 2) { #expect(abs(line[index + 2] - line[index]) < most) }
+        #expect(line[withdrawn..<withdrawn + 40].contains { abs($0) > 0.01 })
+        #expect(line[(withdrawn + 2 * 96)...].allSatisfy { $0 == 0 })
+        // It goes on elsewhere, later.
+        sound.add(Self.tone(100), due: Self.origin + .milliseconds(95))
+        let next = Self.read(&sound, 9)
+        let onset = try #require(next.firstIndex { abs($0) > 0.001 }) / 2
+        #expect((240...250).contains(onset))
+    }
+
+    @Test("nothing is heard of what was taken back before its time")
+    func early() {
+        var sound = AudioSchedule()
+        sound.add(Self.tone(0), due: Self.origin + .milliseconds(15))
+        _ = Self.read(&sound, 0)
+        sound.withdraw()
+        for chunk in 1..<5 as Range<Int64> { #expect(Self.read(&sound, chunk).allSatisfy { $0 == 0 }) }
+    }
+}

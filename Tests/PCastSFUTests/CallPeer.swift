@@ -1,0 +1,145 @@
+import PCastCore
+import PCastRTP
+import PCastSFU
+import PCastWebRTC
+
+/// A client of the product: a `PeerConnection`, and what came out of it.
+final class CallPeer: NetworkPeer {
+    let id: PeerID
+    let addresses: [TransportAddress]
+    var link: VirtualNetwork.Link
+    var connection: PeerConnection
+    /// The relay's, to its offer.
+    var answer: SessionDescription?
+    private(set) var events: [PeerConnection.Event] = []
+    private(set) var video: [(frame: EncodedFrame, arrival: Instant)] = []
+    private(set) var audio: [EncodedFrame] = []
+    /// When each picture and each packet of sound came out.
+    private(set) var videoTimes: [Instant] = []
+    private(set) var audioTimes: [Instant] = []
+    private(set) var gaps: [JitterBuffer.Gap] = []
+    private var connections: [TransportAddress] = []
+
+    init(
+        _ id: PeerID, _ connection: consuming PeerConnection, addresses: [TransportAddress],
+        link: VirtualNetwork.Link
+    ) {
+        self.id = id
+        self.connection = connection
+        self.addresses = addresses
+        self.link = link
+    }
+
+    var deadline: Instant? { connection.deadline }
+    var isConnected: Bool { events.contains { if case .connected = $0 { true } else { false } } }
+    var keyFrameRequests: Int { events.count { $0 == .keyFrameRequested } }
+    /// How often an encoder had to begin anew.
+    var beginnings: Int { events.count { $0 == .keyFrameRequested || $0 == .resumed(.video) } }
+
+    /// Whether the relay has this track paused.
+    func isPaused(_ type: MediaType) -> Bool {
+        let changes: [PeerConnection.Event] = [.paused(type), .resumed(type)]
+        return events.last(where: changes.contains) == .paused(type)
+    }
+
+    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        connection.handle(datagram, from: path, at: now)
+    }
+
+    func advance(to now: Instant) { connection.advance(to: now) }
+
+    func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool { connection.poll(into: &batch, at: now) }
+
+    func collect(at now: Instant) {
+        while let media = connection.pollFrame(at: now) {
+            switch media {
+            case .frame(let frame, let arrival):
+                if frame.codec == .opus {
+                    audio.append(frame)
+                    audioTimes.append(now)
+                } else {
+                    video.append((frame, arrival))
+                    videoTimes.append(now)
+                }
+            case .gap(let gap): gaps.append(gap)
+            }
+        }
+        while let event = connection.pollEvent() {
+            if case .openConnection(let address) = event { connections.append(address) } else { events.append(event) }
+        }
+    }
+
+    func takeConnectionToOpen() -> TransportAddress? { connections.popLast() }
+    func pathOpened(_ path: NetworkPath, at now: Instant) { connection.pathOpened(path, at: now) }
+    func pathClosed(_ path: NetworkPath, at now: Instant) { connection.pathClosed(path, at: now) }
+}
+
+extension VirtualNetwork {
+    static let stream = StreamID("film")
+
+    func publish(
+        _ video: Codec? = .h264, audio: Bool = true, stream: StreamID = VirtualNetwork.stream,
+        layers: Int = 1, clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil,
+        terms: PeerOptions = PeerOptions()
+    ) throws -> CallPeer {
+        try call(.publish(video: video, audio: audio, layers: layers), clockOffset: clockOffset, addresses: addresses) {
+            id, offer in
+            try sfu.publish(id, stream: stream, offer: offer, terms: terms, at: now)
+        }
+    }
+
+    func view(
+        stream: StreamID = VirtualNetwork.stream, video: Bool = true, addresses: [TransportAddress]? = nil,
+        terms: PeerOptions = PeerOptions()
+    ) throws -> CallPeer {
+        try call(.view(video: video, audio: true), clockOffset: .zero, addresses: addresses) { id, offer in
+            try sfu.view(id, stream: stream, offer: offer, terms: terms, at: now)
+        }
+    }
+
+    /// A viewer at the second shard, where the stream has a replica.
+    func viewBeside(
+        stream: StreamID = VirtualNetwork.stream, video: Bool = true, terms: PeerOptions = PeerOptions()
+    ) throws -> CallPeer {
+        let snapshot = try sfu.replicate(stream, to: 1, at: now)
+        peerShard?.enterReplica(snapshot, of: 0, at: now)
+        return try call(.view(video: video, audio: true), clockOffset: .zero, addresses: nil) { id, offer in
+            guard let answer = try peerShard?.view(id, stream: stream, offer: offer, terms: terms, at: now) else {
+                throw SFUError.unknownStream(stream)
+            }
+            return answer
+        }
+    }
+
+    private func call(
+        _ purpose: PeerConnection.Purpose, clockOffset: TimeSpan, addresses: [TransportAddress]?,
+        answer: (PeerID, SessionDescription) throws -> SessionDescription
+    ) throws -> CallPeer {
+        let addresses = addresses ?? [newAddress()]
+        let clock = WallClockReference(
+            instant: Self.clock.instant, wallTime: Self.clock.wallTime + clockOffset)
+        var connection = PeerConnection(
+            purpose,
+            configuration: PeerConnection.Configuration(
+                certificate: Self.certificate, addresses: addresses, clock: clock, cname: "peer\(peers.count)"),
+            using: &generator)
+        let id = PeerID(generator.next())
+        let description = try answer(id, connection.offer)
+        try connection.accept(description, at: now)
+        let peer = CallPeer(id, connection, addresses: addresses, link: link)
+        peer.answer = description
+        add(peer)
+        return peer
+    }
+
+    /// Sends a frame now.
+    func send(_ frame: EncodedFrame, layer: Int = 0, from peer: CallPeer) {
+        peer.connection.send(frame, layer: layer, at: now)
+        settle(peer)
+    }
+
+    func endedReason(of id: PeerID) -> StreamEndedReason? {
+        for case .ended(id, let reason) in events { return reason }
+        return nil
+    }
+}

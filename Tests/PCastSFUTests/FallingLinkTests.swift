@@ -1,0 +1,107 @@
+import PCastCore
+import PCastNetworkEmulation
+import Testing
+
+@testable import PCastSFU
+
+/// A link that falls to a fraction of the stream, and recovers: a viewer's, or the publisher's.
+struct FallingLinkTests {
+    /// What became of a second.
+    private struct Second: CustomStringConvertible {
+        var longestWait: TimeSpan
+        /// On the narrow link, in bits.
+        var delivered: Int
+        /// That the viewer saw.
+        var pictures: Int
+
+        var description: String { "\(longestWait.milliseconds.rounded()) ms, \(delivered / 1000) kbit, \(pictures)" }
+    }
+
+    enum Hop: CaseIterable { case viewer, publisher }
+
+    private final class Scene {
+        let network: VirtualNetwork
+        let viewer: CallPeer
+        let narrow: CallPeer
+        var publisher: PacedPublisher
+
+        init(_ hop: Hop, content: Bitrate, seed: UInt64) throws {
+            network = VirtualNetwork(seed: seed)
+            let full = LinkConditions(
+                delay: .milliseconds(20), rate: .kilobits(4_000), queue: .span(.milliseconds(300)))
+            if hop == .publisher { network.link.both { $0 = full } }
+            let peer = try network.publish(.vp8)
+            network.link.both { $0 = hop == .viewer ? full : LinkConditions(delay: .milliseconds(10)) }
+            viewer = try network.view()
+            narrow = hop == .viewer ? viewer : peer
+            publisher = PacedPublisher(peer, content: content, at: network.now)
+        }
+
+        func change(to rate: Bitrate) { narrow.link.both { $0.rate = rate } }
+
+        func watch(_ seconds: Int) -> [Second] {
+            (0..<seconds).map { _ in
+                let isUp = narrow === publisher.peer
+                _ = network.takeLongestWait(of: narrow)
+                let (bytes, pictures) = (delivered, viewer.video.count)
+                publisher.send(for: .seconds(1 as Int64), by: network)
+                let wait = network.takeLongestWait(of: narrow)
+                return Second(
+                    longestWait: isUp ? wait.up : wait.down, delivered: (delivered - bytes) * 8,
+                    pictures: viewer.video.count - pictures)
+            }
+        }
+
+        private var delivered: Int {
+            let link = network.linkStatistics(of: narrow)
+            return (narrow === viewer ? link?.down : link?.up)?.deliveredBytes ?? 0
+        }
+
+        var isInOrder: Bool {
+            zip(viewer.video, viewer.video.dropFirst()).allSatisfy {
+                $0.frame.timestamp.ticks < $1.frame.timestamp.ticks
+            }
+        }
+    }
+
+    private func mean(_ seconds: some Collection<Second>) -> Double {
+        Double(seconds.reduce(0) { $0 + $1.delivered }) / Double(seconds.count)
+    }
+
+    @Test(
+        "From 4 to 0.8 Mbit/s and back: no queue from 3 s after the fall, three quarters used, all back within 15 s",
+        arguments: Hop.allCases, [(1_400, 1), (1_400, 2), (1_950, 3), (1_100, 4)])
+    func falls(hop: Hop, stream: (content: Int64, seed: UInt64)) throws {
+        let scene = try Scene(hop, content: .kilobits(stream.content), seed: stream.seed)
+        let full = mean(scene.watch(8).suffix(3))
+        scene.change(to: .kilobits(800))
+        let low = scene.watch(20)
+        #expect(low.dropFirst(3).allSatisfy { $0.longestWait < .milliseconds(100) }, "\(low)")
+        #expect(mean(low.dropFirst(3)) >= 0.75 * 800_000, "\(low)")
+        #expect(low.dropFirst(3).allSatisfy { $0.pictures >= 25 }, "\(low)")
+        scene.change(to: .kilobits(4_000))
+        let back = scene.watch(16)
+        let recovery = back.firstIndex { Double($0.delivered) >= 0.8 * full }
+        #expect(try #require(recovery, "\(back)") < 15)
+        #expect(scene.isInOrder)
+    }
+
+    @Test(
+        "To 100 kbit/s and back: sound goes on, and pictures are back within 5 s", arguments: Hop.allCases, [1, 2, 3])
+    func sound(hop: Hop, seed: UInt64) throws {
+        let scene = try Scene(hop, content: .kilobits(1_400), seed: seed)
+        _ = scene.watch(8)
+        scene.change(to: .kilobits(100))
+        _ = scene.watch(4)
+        let (heard, lost) = (scene.viewer.audio.count, scene.viewer.gaps.count)
+        let low = scene.watch(11)
+        // 50 packets a second.
+        #expect(scene.viewer.audio.count - heard >= 530, "\(low) \(scene.viewer.gaps.count - lost)")
+        scene.change(to: .kilobits(4_000))
+        let back = scene.watch(8)
+        let second = back.firstIndex { $0.pictures >= 10 }
+        #expect(try #require(second, "\(back)") < 5, "\(back)")
+        #expect(back.suffix(2).allSatisfy { $0.pictures >= 28 }, "\(back)")
+        #expect(scene.isInOrder)
+    }
+}

@@ -1,0 +1,160 @@
+import PCastCore
+import PCastNetworkEmulation
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Peers that send far more than anybody needs, and what others notice of it.
+struct FloodTests {
+    private func datagrams(_ count: Int, _ network: VirtualNetwork, _ make: ([UInt8]) -> [UInt8]) -> [[UInt8]] {
+        (0..<count).map { _ in make((0..<11).map { _ in UInt8.random(in: 0...255, using: &network.generator) }) }
+    }
+
+    /// A viewer that passes one check, and says nothing of a handshake by itself.
+    private func floodedJoin(_ flood: ([UInt8]) -> [UInt8]) throws -> TimeSpan {
+        let network = VirtualNetwork(seed: 5)
+        let publisher = try network.publish(.vp8)
+        let watcher = try network.view()
+        #expect(network.run { publisher.isConnected && watcher.isConnected })
+        let attacker = try network.scriptViewer()
+        // Its handshake's datagrams are lost, its check is not.
+        let paths = network.sfu.paths.places.entries.count
+        #expect(network.run { network.sfu.paths.places.entries.count > paths })
+        network.remove(attacker)
+        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: attacker.addresses[0])
+        // 50,000 datagrams a second, for 20 ms before the other comes and until it has come.
+        for _ in 0..<20 {
+            for bytes in datagrams(50, network, flood) { network.inject(bytes, from: path) }
+            network.run(for: .milliseconds(1))
+        }
+        let joiner = try network.view()
+        let came = network.now
+        while !joiner.isConnected, network.now - came < .seconds(3) {
+            for bytes in datagrams(50, network, flood) { network.inject(bytes, from: path) }
+            network.run(for: .milliseconds(1))
+        }
+        #expect(joiner.isConnected)
+        #expect(network.sfu.handshakes.count <= 9, "datagrams that wait")
+        return network.now - came
+    }
+
+    @Test("a viewer that floods its handshake delays no other join")
+    func handshakes() throws {
+        // The link takes 20 ms there and back, and a join takes four of these at most.
+        let time = try floodedJoin { [0x16, 0xFE, 0xFD] + $0 }
+        #expect(time < .milliseconds(120))
+    }
+
+    @Test("nor does one whose datagrams have the header of a record")
+    func wellFormed() throws {
+        let time = try floodedJoin { random in
+            let sequence: [UInt8] = Array(random.prefix(8))
+            return [0x16, 0xFE, 0xFD] + sequence + [0, 3] + Array(random.suffix(3))
+        }
+        #expect(time < .milliseconds(150))
+    }
+
+    @Test("media of unknown sources, however much of it, takes nothing of what shards have for each other")
+    func unknownSources() throws {
+        let network = VirtualNetwork(seed: 6, shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.viewBeside()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        let before = viewer.video.count
+        var asked = 0
+        network.onParcels = { batch in
+            asked += batch.shardMessages.count { if case .unknownSource = $0 { true } else { false } }
+        }
+        let start = network.now
+        for _ in 0..<3 {
+            // As many as come in a tenth of a second, before anything is handed over.
+            let unknown = (0..<40_000).map { _ -> [UInt8] in
+                let random = (0..<20).map { _ in UInt8.random(in: 0...255, using: &network.generator) }
+                return [0x80, 0x60] + random
+            }
+            network.injectUnpolled(unknown, from: TransportAddress("198.51.100.7:4000")!)
+            #expect(network.sfu.shardMessagesLost == 0)
+            broadcast.send(5, from: publisher, by: network)
+        }
+        network.run(for: .milliseconds(200))
+        #expect(viewer.video.count - before == 15)
+        #expect(network.sfu.shardMessagesLost == 0 && network.peerShard?.shardMessagesLost == 0)
+        let seconds = (network.now - start).seconds
+        #expect(Double(asked) <= 100 + 200 * seconds, "\(asked) questions in \(seconds) s")
+        #expect(asked > 0)
+    }
+
+    /// What unauthenticated datagrams are forwarded to another shard for.
+    enum Forwarding: CaseIterable { case connectivityCheck, knownPath }
+
+    /// A Binding request (RFC 8489, section 5) whose USERNAME is of a peer of the second shard.
+    private static func check(_ random: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = [0, 1, 0, 12, 0x21, 0x12, 0xA4, 0x42]
+        bytes += random.prefix(12)
+        bytes += [0, 6, 0, 6] as [UInt8]
+        bytes += Array("BAAA:x".utf8)
+        return bytes + [0, 0]
+    }
+
+    @Test(
+        "datagrams that are forwarded to another shard take nothing of what shards have for each other",
+        arguments: Forwarding.allCases)
+    func forwarded(_ forwarding: Forwarding) throws {
+        let network = VirtualNetwork(seed: 8, shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.viewBeside()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        let before = viewer.video.count
+        let known = try #require(network.sfu.shardLinks.paths.keys.first)
+        let source = forwarding == .knownPath ? known.remote : TransportAddress("198.51.100.7:4000")!
+        for _ in 0..<3 {
+            // As many as come before anything is given to the other shard.
+            let flood = (0..<40_000).map { _ -> [UInt8] in
+                let random = (0..<20).map { _ in UInt8.random(in: 0...255, using: &network.generator) }
+                return forwarding == .knownPath ? [0x80, 0x60] + random : Self.check(random)
+            }
+            network.injectUnpolled(flood, from: source)
+            broadcast.send(5, from: publisher, by: network)
+        }
+        network.run(for: .milliseconds(200))
+        #expect(viewer.video.count - before == 15)
+        #expect(network.sfu.shardLinks.lost == 0)
+        #expect(network.sfu.shardMessagesLost > 0)
+    }
+
+    @Test("a path that is dropped closes its connection")
+    func droppedPath() throws {
+        let network = VirtualNetwork(seed: 7, offersTCP: true)
+        network.link.carriesUDP = false
+        var check: [UInt8] = []
+        network.onPeerSending = { bytes, _, path in
+            if path.transport != .udp, STUNMessage.parse(bytes.span)?.messageClass == .request { check = bytes }
+        }
+        let publisher = try network.publish(.vp8)
+        #expect(network.run { publisher.isConnected && !check.isEmpty })
+        let path = try #require(network.sfu.paths.places.entries.first?.path)
+        // Further connections of the same peer, each with a check: the one that was silent for the longest goes.
+        var opened: [NetworkPath] = []
+        for number in 0..<20 {
+            let another = NetworkPath(
+                transport: .tcp(connection: UInt32(1_000 + number)), local: path.local, remote: path.remote)
+            opened.append(another)
+            network.inject(check, from: another)
+            network.run(for: .milliseconds(5))
+        }
+        let known = Set(network.sfu.paths.places.entries.map(\.path))
+        let closed = Set(
+            network.events.compactMap { event -> NetworkPath? in
+                if case .closeConnection(let path) = event { path } else { nil }
+            })
+        #expect(known.count <= ICELiteAgent.maximumPaths + 1)
+        #expect(Set(opened).subtracting(known).isSubset(of: closed))
+        #expect(closed.count >= 11)
+    }
+}

@@ -1,0 +1,136 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Many who come at once.
+struct JoinStormTests {
+    private static let joiners = 60
+
+    @Test(
+        "A new viewer is shown a key frame that is young for its size at once, and an older one is waited for",
+        arguments: [(40_000, true), (1_800, false)])
+    func replay(keyFrameSize: Int, isReplayed: Bool) throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let watcher = try network.view()
+        #expect(network.run { publisher.isConnected && watcher.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.pictures.keyFrameSize = keyFrameSize
+        // The bitrate is known after some seconds, and by then the first new viewer has one made.
+        broadcast.send(200, from: publisher, by: network)
+        let early = try network.view()
+        broadcast.send(75, from: publisher, by: network)
+        #expect(!early.video.isEmpty)
+        let before = publisher.keyFrameRequests
+        let late = try network.view()
+        let came = network.now
+        let number = broadcast.sent.count
+        broadcast.send(50, from: publisher, by: network)
+        // Either way one is made: the share of key frames has not been used.
+        #expect(publisher.keyFrameRequests - before == 1)
+        #expect(try #require(late.videoTimes.first) - came < .milliseconds(400))
+        let first = try #require(late.video.first.flatMap { broadcast.number(of: $0.frame) })
+        #expect((first < number) == isReplayed)
+        #expect(late.video.count { !broadcast.isSame($0.frame) } == 0)
+    }
+
+    @Test("DTLS14: of many handshakes at once a few are taken at a time, and who watches already notices nothing")
+    func dtls14() throws {
+        let network = VirtualNetwork(maximumPeers: Self.joiners + 2)
+        let publisher = try network.publish(.vp8)
+        let watcher = try network.view()
+        #expect(network.run { publisher.isConnected && watcher.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        // At one moment, each by one handshake's datagrams.
+        var answered: [Instant: Set<NetworkPath>] = [:]
+        network.onSending = { [unowned network] bytes, path in
+            if DatagramKind(bytes.span) == .dtls { answered[network.now, default: []].insert(path) }
+        }
+        let joiners = try (0..<Self.joiners).map { _ in try network.view() }
+        broadcast.send(30, from: publisher, by: network)
+        network.onSending = nil
+        #expect(joiners.count { $0.isConnected } == Self.joiners, "in 600 ms")
+        #expect(Set(answered.values.joined()).count == Self.joiners)
+        #expect(answered.values.allSatisfy { $0.count <= HandshakeQueue.slice })
+        #expect(network.sfu.handshakes.count == 0)
+        let witness = ViewerWitness(viewer: watcher, broadcast: broadcast)
+        #expect(witness.offences().isEmpty)
+        #expect(witness.longestWay(ofLast: 30) <= .milliseconds(25))
+    }
+
+    @Test("Who comes alone does not wait for a turn")
+    func alone() {
+        var queue = HandshakeQueue()
+        let now = Instant(nanoseconds: 5_000_000_000)
+        #expect(queue.mayPass(at: now) && queue.deadline == nil)
+    }
+
+    private static let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: VirtualNetwork.relayAddress)
+
+    private static func append(_ number: Int, of peer: Int, to queue: inout HandshakeQueue) {
+        let place = PeerIndex.viewer(peer)
+        queue.append(HandshakeQueue.Entry(bytes: [UInt8(number & 0xFF)], path: path, place: place), of: place)
+    }
+
+    @Test("Those that wait are served round robin, and beyond the bounds are dropped")
+    func bound() {
+        var queue = HandshakeQueue()
+        var now = Instant(nanoseconds: 5_000_000_000)
+        var passed = 0
+        while queue.mayPass(at: now) { passed += 1 }
+        #expect(passed == HandshakeQueue.slice)
+        for number in 0..<1_000 { Self.append(number, of: 0, to: &queue) }
+        #expect(queue.count == HandshakeQueue.capacityOfPeer && queue.next(at: now) == nil)
+        for peer in 1...3 { for number in 0..<2 { Self.append(number, of: peer, to: &queue) } }
+        var order: [Int] = []
+        while let deadline = queue.deadline {
+            #expect(deadline - now == HandshakeQueue.interval)
+            now = deadline
+            while let entry = queue.next(at: now) {
+                if case .viewer(let peer) = entry.place { order.append(peer * 10 + Int(entry.bytes[0])) }
+            }
+            #expect(!queue.mayPass(at: now) || queue.count == 0)
+        }
+        #expect(order == [0, 10, 20, 30, 1, 11, 21, 31, 2, 3, 4, 5, 6, 7])
+    }
+
+    @Test("When all places are taken, who has none gets one of who has several; nobody loses the only one")
+    func full() {
+        var queue = HandshakeQueue()
+        let peers = HandshakeQueue.capacity / HandshakeQueue.capacityOfPeer
+        for peer in 0..<peers {
+            for number in 0..<HandshakeQueue.capacityOfPeer { Self.append(number, of: peer, to: &queue) }
+        }
+        #expect(queue.count == HandshakeQueue.capacity)
+        for peer in 0..<HandshakeQueue.capacity { Self.append(0, of: peers + peer, to: &queue) }
+        #expect(queue.count == HandshakeQueue.capacity)
+        var served: Set<PeerIndex> = []
+        var now = Instant(nanoseconds: 5_000_000_000)
+        while queue.count > 0 {
+            now += HandshakeQueue.interval
+            while let entry = queue.next(at: now) { served.insert(entry.place) }
+        }
+        #expect(served.isSuperset(of: (0..<peers).map { PeerIndex.viewer($0) }))
+        #expect(served.count > peers)
+    }
+
+    @Test("A datagram is of a handshake that is made of whole records, and of nothing else")
+    func records() {
+        func isRecords(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { HandshakeQueue.isMadeOfRecords($0) } }
+        let record: [UInt8] = [22, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 2, 3]
+        #expect(isRecords(record) && isRecords(record + record))
+        #expect(isRecords([22, 0xFE, 0xFF] + record.dropFirst(3)))
+        let others: [[UInt8]] = [
+            [], [22, 0xFE, 0xFD], Array(record.dropLast()), record + [0], record + [22],
+            [22, 3, 3] + record.dropFirst(3),
+            [30] + record.dropFirst(), Array(record.prefix(11)) + [0, 0], Array(record.prefix(11)) + [0xFF, 0xFF, 1],
+        ]
+        for bytes in others {
+            #expect(!isRecords(bytes), "\(bytes)")
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import PCastCore
+import PCastRTP
+import PCastSFU
+import PCastWebRTC
+import Testing
+
+/// Key frames: who is shown one, who has to ask.
+struct JoiningTests {
+    private func connectedPublisher(_ network: VirtualNetwork) throws -> CallPeer {
+        let publisher = try network.publish(.vp8)
+        #expect(network.run { publisher.isConnected })
+        return publisher
+    }
+
+    @Test("KEY2: a joiner within 500 ms of a key frame sees it at once, and the publisher is not asked")
+    func key2() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(5, from: publisher, by: network)
+        let viewer = try network.view()
+        broadcast.send(6, from: publisher, by: network)
+        #expect(viewer.isConnected)
+        broadcast.send(30, from: publisher, by: network)
+        let seen = viewer.video.map { broadcast.number(of: $0.frame) ?? -1 }
+        #expect(seen == Array(0..<seen.count) && seen.count >= 38)
+        #expect(publisher.keyFrameRequests == 0)
+    }
+
+    @Test("KEY2: a joiner two seconds after a key frame has exactly one asked for")
+    func joinerAsksOnce() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        let viewer = try network.view()
+        broadcast.send(50, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == 1)
+        let seen = viewer.video.map { broadcast.number(of: $0.frame) ?? -1 }
+        let first = try #require(seen.first)
+        #expect(broadcast.sent[first].isKeyFrame && first > 100 && first < 110)
+        #expect(seen == Array(first..<first + seen.count))
+    }
+
+    @Test("KEY1: ten who join together have one key frame asked for")
+    func key1() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        let viewers = try (0..<10).map { _ in try network.view() }
+        broadcast.send(50, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == 1)
+        let first = broadcast.sent.lastIndex { $0.isKeyFrame }
+        #expect(viewers.allSatisfy { $0.video.first.flatMap { broadcast.number(of: $0.frame) } == first })
+    }
+
+    @Test("KEY3: a joiner that is shown what was before catches up in half of that time, with its pictures' own times")
+    func key3() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        // 340 ms, and 60 ms more until the joiner's keys are there.
+        broadcast.send(17, from: publisher, by: network)
+        let viewer = try network.view()
+        broadcast.send(80, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == 0)
+        let first = try #require(viewer.videoTimes.first)
+        #expect(first - broadcast.instants[0] >= .milliseconds(400))
+        #expect(broadcast.keepsTime(viewer.video.map(\.frame)))
+        // From the publisher to the viewer it is 20 ms.
+        let lags = viewer.videoTimes.enumerated().map { $1 - broadcast.instants[$0] }
+        let caughtUp = try #require(lags.firstIndex { $0 <= .milliseconds(30) })
+        #expect(viewer.videoTimes[caughtUp] - first <= .milliseconds(200))
+        #expect(lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "and stays so")
+    }
+
+    @Test("KEY6: a publisher whose first packets were lost is asked for a key frame as soon as somebody waits")
+    func key6() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(.h264)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        func send(_ sequence: UInt16, _ payload: [UInt8], marker: Bool = true, frame: UInt32) {
+            publisher.say(.video, sequence: sequence, timestamp: frame * 3_000, payload: payload, marker: marker)
+            network.settle(publisher)
+            network.run(for: .milliseconds(20))
+        }
+        let filling = [UInt8](repeating: 7, count: 100)
+        // The end of an IDR picture whose parameter sets and beginning never came, and what is made of it.
+        send(40, [0x7C, 0x45] + filling, frame: 0)
+        for number in 1...5 { send(40 + UInt16(number), [0x41, 0x9A] + filling, frame: UInt32(number)) }
+        #expect(publisher.pictureLossIndications >= 1)
+        #expect(viewer.packets.isEmpty)
+        send(46, [0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], marker: false, frame: 6)
+        send(47, [0x68, 0xCE, 0x3C, 0x80], marker: false, frame: 6)
+        send(48, [0x65, 0x88] + filling, frame: 6)
+        #expect(viewer.packets.map { $0.payload[0] } == [0x67, 0x68, 0x65])
+    }
+
+    @Test("KEY4: a request is repeated until the key frame comes, and no longer")
+    func key4() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var video = ScriptedVideo()
+        for _ in 0..<30 { video.send(from: publisher, by: network) }
+        let asked = publisher.pictureLossIndications
+        #expect((4...7).contains(asked))
+        #expect(viewer.video.isEmpty)
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        let atKeyFrame = publisher.pictureLossIndications
+        for _ in 0..<30 { video.send(from: publisher, by: network) }
+        #expect(publisher.pictureLossIndications == atKeyFrame)
+        #expect(viewer.video.count >= 29 && viewer.video[0].frame.isKeyFrame)
+    }
+
+    @Test("KEY4: a source that never grants a key frame is left alone after twenty requests")
+    func givesUp() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var video = ScriptedVideo()
+        for _ in 0..<300 { video.send(from: publisher, by: network) }
+        #expect(publisher.pictureLossIndications == KeyFrameRequester.maximumAttempts)
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        video.send(from: publisher, by: network)
+        #expect(viewer.packets.count == 2)
+    }
+
+    @Test("KEY4: a source that cannot be asked is joined at its newest key frame, however old")
+    func noFeedback() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(feedback: [])
+        #expect(network.run { publisher.isConnected })
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        for _ in 0..<90 { video.send(from: publisher, by: network) }
+        let viewer = try network.view()
+        for _ in 0..<20 { video.send(from: publisher, by: network) }
+        network.run(for: .milliseconds(300))
+        #expect(viewer.video.map(\.frame.bytes) == video.frames)
+        #expect(publisher.pictureLossIndications == 0)
+    }
+
+    @Test("RTCP7: a viewer's request reaches the publisher, and the same FIR again does not")
+    func rtcp7() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        let viewer = try network.scriptViewer()
+        var broadcast = Broadcast(.vp8)
+        broadcast.answersRequests = false
+        broadcast.send(50, from: publisher, by: network)
+        let before = publisher.keyFrameRequests
+        let ssrc = try #require(viewer.media(.video).remoteSources.first?.ssrc)
+        viewer.report { $0.fullIntraRequest(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumber: 5) }
+        network.settle(viewer)
+        network.run(for: .milliseconds(100))
+        #expect(publisher.keyFrameRequests > before)
+        let statistics = network.sfu.statistics(of: viewer.id)
+        #expect(statistics?.pliCount == 1)
+        viewer.report { $0.fullIntraRequest(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumber: 5) }
+        network.settle(viewer)
+        network.run(for: .milliseconds(100))
+        #expect(network.sfu.statistics(of: viewer.id)?.pliCount == 1)
+    }
+}

@@ -1,0 +1,175 @@
+import PCastCore
+import Testing
+
+@testable import PCastSFU
+
+/// Which layer a viewer shall have, by what its link carries.
+struct LayerSelectionTests {
+    private static let start = Instant(nanoseconds: 1_000_000_000_000)
+    private static let audio = Bitrate.kilobits(90)
+
+    /// 180p, 360p and 720p, offered with the best first.
+    private static let three = LayerLadder([
+        .init(layer: 0, bitrate: .kilobits(1_600), dimensions: Dimensions(width: 1280, height: 720), isAvailable: true),
+        .init(layer: 1, bitrate: .kilobits(520), dimensions: Dimensions(width: 640, height: 360), isAvailable: true),
+        .init(layer: 2, bitrate: .kilobits(200), dimensions: Dimensions(width: 320, height: 180), isAvailable: true),
+    ])
+
+    private static let one = LayerLadder([
+        .init(layer: 0, bitrate: .kilobits(1_600), dimensions: nil, isAvailable: true)
+    ])
+
+    /// Decides each 100 ms.
+    private struct Run {
+        var selection = LayerSelection()
+        var ladder: LayerLadder
+        var now = LayerSelectionTests.start
+        var changes = 0
+
+        init(_ ladder: LayerLadder = three) {
+            self.ladder = ladder
+            selection.begin(ladder)
+        }
+
+        mutating func go(_ seconds: Double, kilobits: Int64?) {
+            for _ in 0..<Int(seconds * 10) {
+                now = now + .milliseconds(100)
+                let before = selection.choice
+                _ = selection.decide(ladder, audio: audio, allowance: kilobits.map { .kilobits($0) }, at: now)
+                if selection.choice != before { changes += 1 }
+            }
+        }
+    }
+
+    @Test("Layers stand by their quality, whatever their order in the offer; a newcomer begins in the middle (CC12)")
+    func order() {
+        #expect(Self.three.rungs.map(\.layer) == [2, 1, 0])
+        #expect(Run().selection.choice == .layer(1))
+        let unknown = LayerLadder(
+            [900, 100, 400].enumerated().map {
+                .init(layer: $0.offset, bitrate: .kilobits($0.element), dimensions: nil, isAvailable: true)
+            })
+        #expect(unknown.rungs.map(\.layer) == [1, 2, 0])
+    }
+
+    @Test("Up when there has been room for a second, down at once")
+    func upAndDown() {
+        var run = Run()
+        run.go(0.9, kilobits: 3_000)
+        #expect(run.selection.choice == .layer(1) && run.selection.cause == .link)
+        run.go(0.3, kilobits: 3_000)
+        #expect(run.selection.choice == .layer(0) && run.selection.cause == .none)
+        run.go(0.1, kilobits: 700)
+        #expect(run.selection.choice == .layer(1) && run.selection.cause == .link)
+        run.go(0.1, kilobits: 320)
+        #expect(run.selection.choice == .layer(2) && run.changes == 3)
+    }
+
+    @Test("A little too little is borne for a second")
+    func littleShort() {
+        var run = Run()
+        run.go(2, kilobits: 3_000)
+        run.go(0.5, kilobits: 1_600)
+        run.go(0.5, kilobits: 2_000)
+        run.go(0.9, kilobits: 1_600)
+        #expect(run.selection.choice == .layer(0))
+        run.go(0.3, kilobits: 1_600)
+        #expect(run.selection.choice == .layer(1))
+    }
+
+    @Test("No flapping: going up too early is tried more and more rarely")
+    func hysteresis() {
+        var run = Run()
+        // The link carries the upper layer for two seconds out of each three.
+        for _ in 0..<40 {
+            run.go(2, kilobits: 2_200)
+            run.go(1, kilobits: 900)
+        }
+        #expect(run.changes <= 8, "changed \(run.changes) times in two minutes")
+        run.go(40, kilobits: 2_200)
+        #expect(run.selection.choice == .layer(0))
+    }
+
+    @Test("What varies around the need of a layer does not bring it")
+    func roomNeeded() {
+        var run = Run()
+        run.go(20, kilobits: 1_600 + 90 + 100)
+        #expect(run.selection.choice == .layer(1) && run.changes == 0)
+    }
+
+    @Test("CC9: below the lowest layer sound goes on alone, below that nothing, and both return")
+    func audioOnly() {
+        var run = Run()
+        run.go(0.2, kilobits: 100)
+        run.go(2.5, kilobits: 100)
+        #expect(run.selection.choice == .audioOnly && run.selection.cause == .link)
+        run.go(1.9, kilobits: 30)
+        #expect(run.selection.choice == .audioOnly)
+        run.go(0.3, kilobits: 30)
+        #expect(run.selection.choice == .nothing)
+        run.go(0.2, kilobits: 100)
+        #expect(run.selection.choice == .audioOnly)
+        run.go(0.5, kilobits: 330)
+        #expect(run.selection.choice == .layer(2))
+        run.go(1.5, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(0))
+    }
+
+    @Test("A single layer is the lowest: much too little is borne for three seconds, none at once")
+    func single() {
+        var run = Run(Self.one)
+        #expect(run.selection.choice == .layer(0))
+        run.go(2.9, kilobits: 700)
+        #expect(run.selection.choice == .layer(0))
+        // Its encoder was told to make less.
+        run.ladder = LayerLadder([.init(layer: 0, bitrate: .kilobits(550), dimensions: nil, isAvailable: true)])
+        run.go(10, kilobits: 700)
+        #expect(run.selection.choice == .layer(0) && run.changes == 0)
+        run.go(0.1, kilobits: 120)
+        #expect(run.selection.choice == .audioOnly)
+        run.go(0.5, kilobits: 700)
+        #expect(run.selection.choice == .layer(0))
+    }
+
+    @Test("A pin and a limit hold from above, and the link below them")
+    func wishes() {
+        var run = Run()
+        run.selection.pin = 2
+        run.go(0.1, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(2) && run.selection.cause == .pin)
+        run.selection.pin = nil
+        run.selection.limit = .kilobits(600)
+        run.go(5, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(1) && run.selection.cause == .limit)
+        run.go(0.1, kilobits: 330)
+        #expect(run.selection.choice == .layer(2) && run.selection.cause == .link)
+        run.selection.limit = nil
+        run.go(15, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(0) && run.selection.cause == .none)
+        // Nobody goes without a picture for a limit.
+        run.selection.limit = .kilobits(10)
+        run.go(0.1, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(2))
+    }
+
+    @Test("Layers that the publisher does not send are not waited for")
+    func publisher() {
+        var run = Run()
+        run.go(3, kilobits: 5_000)
+        var rungs = Self.three.rungs
+        rungs[2].isAvailable = false
+        run.ladder = LayerLadder(rungs)
+        run.go(0.1, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(1) && run.selection.cause == .publisher)
+        run.ladder = Self.three
+        run.go(1.5, kilobits: 5_000)
+        #expect(run.selection.choice == .layer(0))
+    }
+
+    @Test("Of whose link nothing is known gets the best")
+    func unknown() {
+        var run = Run()
+        run.go(2, kilobits: nil)
+        #expect(run.selection.choice == .layer(0))
+    }
+}

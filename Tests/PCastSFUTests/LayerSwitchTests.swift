@@ -1,0 +1,162 @@
+import PCastCore
+import Testing
+
+@testable import PCastSFU
+
+/// Which step a viewer's change of layers takes, and when.
+struct LayerSwitchTests {
+    private static let start = Instant(nanoseconds: 1_000_000_000_000)
+
+    private static func keyFrame(
+        _ position: Int64 = 10, at arrival: Instant, isAligned: Bool = true
+    ) -> LayerSwitch.KeyFrame {
+        LayerSwitch.KeyFrame(position: position, arrival: arrival, isAligned: isAligned)
+    }
+
+    /// A viewer that is shown a layer.
+    private static func showing(_ layer: Int) -> LayerSwitch {
+        var layers = LayerSwitch()
+        layers.want(layer, at: start - .seconds(10 as Int64))
+        let keyFrame = keyFrame(1, at: start - .seconds(10 as Int64))
+        _ = layers.step(keyFrame, isBetweenFrames: true, acceptsAnyAge: false, at: start - .seconds(10 as Int64))
+        return layers
+    }
+
+    @Test("The old layer goes on until a key frame of the new one comes, which is asked for once")
+    func waitsForKeyFrame() {
+        var layers = Self.showing(2)
+        layers.want(0, at: Self.start)
+        #expect(layers.taken == 0b101 && layers.current == 2)
+        #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 0))
+        for wait in 1...5 {
+            let now = Self.start + .milliseconds(Int64(wait) * 20)
+            #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .stay)
+        }
+        let now = Self.start + .milliseconds(120)
+        let step = layers.step(Self.keyFrame(at: now), isBetweenFrames: true, acceptsAnyAge: false, at: now)
+        #expect(step == .change(to: 0))
+        #expect(layers.current == 0 && layers.last == 0 && !layers.isChanging && layers.taken == 0b001)
+    }
+
+    @Test("A frame of the old layer is ended first, but not waited for when its end does not come")
+    func endsFrames() {
+        var layers = Self.showing(2)
+        layers.want(0, at: Self.start)
+        let keyFrame = Self.keyFrame(at: Self.start)
+        #expect(layers.step(keyFrame, isBetweenFrames: false, acceptsAnyAge: false, at: Self.start) == .stay)
+        let late = Self.start + LayerSwitch.framePatience
+        #expect(layers.step(keyFrame, isBetweenFrames: false, acceptsAnyAge: false, at: late) == .change(to: 0))
+    }
+
+    @Test("Pictures do not go back: an old key frame will do for who sees nothing, and not for who sees another layer")
+    func age() {
+        let old = Self.keyFrame(at: Self.start - .milliseconds(300))
+        var joining = LayerSwitch()
+        joining.want(1, at: Self.start)
+        #expect(joining.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .change(to: 1))
+        var changing = Self.showing(2)
+        changing.want(1, at: Self.start)
+        #expect(changing.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 1))
+        #expect(changing.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stay)
+    }
+
+    @Test("A new viewer is sent an old key frame, then nothing until a newer one comes, and then that one")
+    func replay() {
+        var layers = LayerSwitch()
+        layers.want(0, at: Self.start)
+        var old = Self.keyFrame(10, at: Self.start - .seconds(1 as Int64))
+        old.replayAge = .seconds(2 as Int64)
+        old.newerKeyFrameWait = .milliseconds(100)
+        func step(_ keyFrame: LayerSwitch.KeyFrame?, between: Bool = true, position: Int64, after: Int64)
+            -> LayerSwitch.Step
+        {
+            layers.step(
+                keyFrame, isBetweenFrames: between, position: position, isAtEnd: position == 100, acceptsAnyAge: false,
+                at: Self.start + .milliseconds(after))
+        }
+        #expect(step(old, position: 0, after: 0) == .replay(layer: 0))
+        #expect(!layers.isChanging && layers.needsSteps)
+        let joined = layers
+        #expect(step(old, position: 10, after: 1) == .stay, "the key frame is sent")
+        #expect(step(old, between: false, position: 12, after: 2) == .stay, "to its end")
+        #expect(step(old, position: 15, after: 3) == .hold)
+        let newer = Self.keyFrame(40, at: Self.start + .milliseconds(50))
+        #expect(step(newer, position: 15, after: 50) == .change(to: 0))
+        #expect(!layers.needsSteps)
+        // None comes in time: the frames since are sent, and a newer key frame is skipped to until all of them are.
+        layers = joined
+        #expect(step(old, position: 15, after: 100) == .stay && layers.needsSteps)
+        let waiting = layers
+        #expect(step(newer, between: false, position: 20, after: 110) == .stay)
+        #expect(step(newer, position: 21, after: 111) == .change(to: 0))
+        layers = waiting
+        #expect(step(old, position: 100, after: 120) == .stay && !layers.needsSteps)
+        // One that was passed already is not gone back to.
+        layers = waiting
+        #expect(step(newer, position: 41, after: 120) == .stay && !layers.needsSteps)
+        // The frames before another layer's, or after a loss, are nothing to wait for.
+        layers = joined
+        layers.lose(at: Self.start)
+        #expect(layers.replay == nil)
+    }
+
+    @Test("KEY4: a source that cannot be asked is joined at a key frame of any age")
+    func key4AnyAge() {
+        var layers = LayerSwitch()
+        layers.want(0, at: Self.start)
+        let old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
+        #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
+    }
+
+    @Test("SW4: without reports of the new layer a short wait, and then a fresh key frame by its arrival")
+    func sw4Reports() {
+        var layers = Self.showing(2)
+        layers.want(0, at: Self.start)
+        #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 0))
+        var now = Self.start + .milliseconds(40)
+        let early = Self.keyFrame(10, at: now, isAligned: false)
+        #expect(layers.step(early, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .ask(layer: 0))
+        now = Self.start + LayerSwitch.reportPatience + .milliseconds(10)
+        #expect(layers.step(early, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .stay)
+        let fresh = Self.keyFrame(20, at: now, isAligned: false)
+        #expect(layers.step(fresh, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .change(to: 0))
+    }
+
+    @Test("SW7: a layer that drowns the link is left at a frame's end when the lower one is late")
+    func sw7LateKeyFrame() {
+        for isUrgent in [true, false] {
+            var layers = Self.showing(2)
+            layers.want(0, urgent: isUrgent, at: Self.start)
+            _ = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start)
+            let late = Self.start + LayerSwitch.urgentPatience
+            #expect(layers.step(nil, isBetweenFrames: false, acceptsAnyAge: false, at: late) == .stay)
+            let step = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: late)
+            #expect(step == (isUrgent ? .stop : .stay))
+            #expect(layers.current == (isUrgent ? nil : 2) && layers.isChanging)
+            let now = late + .milliseconds(200)
+            let keyFrame = Self.keyFrame(at: now)
+            #expect(layers.step(keyFrame, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .change(to: 0))
+        }
+    }
+
+    @Test("Who wants no video is sent the frame to its end and no more, and begins again at a key frame")
+    func stops() {
+        var layers = Self.showing(1)
+        layers.want(nil, at: Self.start)
+        #expect(layers.step(nil, isBetweenFrames: false, acceptsAnyAge: false, at: Self.start) == .stay)
+        #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stop)
+        #expect(layers.current == nil && layers.last == 1 && layers.taken == 0)
+        layers.want(1, at: Self.start)
+        #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 1))
+    }
+
+    @Test("Who changes its mind before the key frame comes goes on as if nothing had been")
+    func changesMind() {
+        var layers = Self.showing(1)
+        layers.want(0, at: Self.start)
+        layers.want(1, at: Self.start)
+        #expect(!layers.isChanging && layers.taken == 0b010)
+        let keyFrame = Self.keyFrame(at: Self.start)
+        #expect(layers.step(keyFrame, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stay)
+    }
+}

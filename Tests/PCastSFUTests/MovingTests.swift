@@ -1,0 +1,274 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Peers whose address changes while a stream runs.
+struct MovingTests {
+    private func stage(
+        addresses: [TransportAddress]? = nil, movesPublisher: Bool
+    ) throws -> (VirtualNetwork, publisher: CallPeer, viewer: CallPeer, Broadcast) {
+        let network = VirtualNetwork()
+        network.link.delay = .milliseconds(30)
+        let publisher = try network.publish(.vp8, addresses: movesPublisher ? addresses : nil)
+        let viewer = try network.view(addresses: movesPublisher ? nil : addresses)
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        return (network, publisher, viewer, broadcast)
+    }
+
+    /// The longest time without a picture, from one moment on.
+    private func longestGap(_ viewer: CallPeer, from start: Instant, to end: Instant) -> TimeSpan {
+        let arrivals = [start] + viewer.video.map(\.arrival).filter { $0 > start } + [end]
+        return zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }.max() ?? .zero
+    }
+
+    private func connections(_ peer: CallPeer) -> Int {
+        peer.events.count { if case .connected = $0 { true } else { false } }
+    }
+
+    @Test(
+        "ICE7: a NAT that forgets a viewer, or a publisher, costs it less than half a second, and no session",
+        arguments: [true, false])
+    func rebinding(movesPublisher: Bool) throws {
+        var (network, publisher, viewer, broadcast) = try stage(movesPublisher: movesPublisher)
+        for _ in 0..<3 {
+            let start = network.now
+            network.rebind(movesPublisher ? publisher : viewer)
+            broadcast.send(150, from: publisher, by: network)
+            #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(500))
+        }
+        #expect(connections(publisher) == 1 && connections(viewer) == 1)
+        #expect(!network.events.contains { if case .away = $0 { true } else { false } })
+        #expect(network.endedReason(of: publisher.id) == nil && network.endedReason(of: viewer.id) == nil)
+    }
+
+    @Test(
+        "An interface that dies unnoticed costs less than a second, where there is another",
+        arguments: [true, false])
+    func otherInterface(movesPublisher: Bool) throws {
+        let addresses = [TransportAddress("10.1.0.2:5000")!, TransportAddress("10.2.0.2:5000")!]
+        var (network, publisher, viewer, broadcast) = try stage(
+            addresses: addresses, movesPublisher: movesPublisher)
+        let peer = movesPublisher ? publisher : viewer
+        for used in addresses {
+            let start = network.now
+            peer.link.dead = [used]
+            broadcast.send(150, from: publisher, by: network)
+            #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(1000))
+        }
+        #expect(connections(publisher) == 1 && connections(viewer) == 1)
+    }
+
+    @Test(
+        "A network that is exchanged for another costs little more than the way there and back",
+        arguments: [true, false])
+    func exchangedNetwork(movesPublisher: Bool) throws {
+        let addresses = [TransportAddress("10.1.0.2:5000")!, TransportAddress("10.2.0.2:5000")!]
+        let network = VirtualNetwork()
+        network.link.delay = .milliseconds(30)
+        network.link.dead = [addresses[1]]
+        let publisher = try network.publish(.vp8, addresses: movesPublisher ? addresses : nil)
+        let viewer = try network.view(addresses: movesPublisher ? nil : addresses)
+        let peer = movesPublisher ? publisher : viewer
+        peer.connection.setLocalAddresses([addresses[0]], at: network.now)
+        network.settle(peer)
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        for (old, new) in [(0, 1), (1, 0)] {
+            let start = network.now
+            peer.link.dead = [addresses[old]]
+            peer.connection.setLocalAddresses([addresses[new]], at: network.now)
+            network.settle(peer)
+            broadcast.send(100, from: publisher, by: network)
+            #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(400))
+        }
+        #expect(connections(publisher) == 1 && connections(viewer) == 1)
+    }
+
+    @Test("A viewer that had no network for two seconds goes on by the next one that it gets")
+    func withoutNetwork() throws {
+        let addresses = [TransportAddress("10.1.0.2:5000")!, TransportAddress("10.2.0.2:5000")!]
+        var (network, publisher, viewer, broadcast) = try stage(addresses: addresses, movesPublisher: false)
+        viewer.link.dead = Set(addresses)
+        viewer.connection.setLocalAddresses([], at: network.now)
+        network.settle(viewer)
+        broadcast.send(100, from: publisher, by: network)
+        let start = network.now
+        viewer.link.dead = []
+        viewer.connection.setLocalAddresses([addresses[1]], at: network.now)
+        network.settle(viewer)
+        broadcast.send(150, from: publisher, by: network)
+        #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(1000))
+        #expect(connections(viewer) == 1 && network.endedReason(of: viewer.id) == nil)
+    }
+
+    @Test("ICE12: a restart by a new offer leaves keys, numbers and pictures alone", arguments: [true, false])
+    func restart(ofPublisher: Bool) throws {
+        var (network, publisher, viewer, broadcast) = try stage(movesPublisher: ofPublisher)
+        let peer = ofPublisher ? publisher : viewer
+        let before = peer.connection.offer
+        let start = network.now
+        for _ in 0..<3 {
+            let made = peer.connection.makeRestartOffer(using: &network.generator)
+            let offer = try #require(made)
+            #expect(offer.origin.sessionVersion > before.origin.sessionVersion)
+            #expect(offer.media.map(\.sources) == before.media.map(\.sources))
+            let section = try #require(offer.media.first)
+            let credentials = ICECredentials(ufrag: section.iceUfrag!, password: section.icePwd!)!
+            let ours = try network.sfu.restart(peer.id, remote: credentials, at: network.now)
+            network.settleRelay()
+            var answer = try #require(peer.answer)
+            for index in answer.media.indices {
+                answer.media[index].iceUfrag = ours.iceUfrag
+                answer.media[index].icePwd = ours.icePwd
+            }
+            try peer.connection.acceptRestart(answer, at: network.now)
+            network.settle(peer)
+            broadcast.send(50, from: publisher, by: network)
+        }
+        #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(100))
+        #expect(connections(publisher) == 1 && connections(viewer) == 1)
+    }
+
+    @Test("An answer to no restart, or to another offer, changes nothing")
+    func strayAnswer() throws {
+        var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
+        let answer = try #require(viewer.answer)
+        #expect(throws: SDPError.answerDoesNotMatchOffer) {
+            try viewer.connection.acceptRestart(answer, at: network.now)
+        }
+        _ = viewer.connection.makeRestartOffer(using: &network.generator)
+        var short = answer
+        short.media.removeLast()
+        #expect(throws: SDPError.answerDoesNotMatchOffer) {
+            try viewer.connection.acceptRestart(short, at: network.now)
+        }
+        let start = network.now
+        broadcast.send(50, from: publisher, by: network)
+        #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(100))
+    }
+
+    // MARK: Who is believed
+
+    private let elsewhere = NetworkPath(
+        local: VirtualNetwork.relayAddress, remote: TransportAddress("198.51.100.66:6666")!)
+
+    /// The last datagram of media or control that the peer sent.
+    private func eavesdrop(_ network: VirtualNetwork, on peer: CallPeer) -> () -> [UInt8]? {
+        var last: [UInt8]?
+        network.onPeerSending = { bytes, sender, _ in
+            if sender === peer, bytes[0] >= 128 { last = bytes }
+        }
+        return { last }
+    }
+
+    @Test("A packet that is sent a second time, or was changed, from elsewhere moves nobody", arguments: [true, false])
+    func replay(ofPublisher: Bool) throws {
+        var (network, publisher, viewer, broadcast) = try stage(movesPublisher: ofPublisher)
+        let heard = eavesdrop(network, on: ofPublisher ? publisher : viewer)
+        broadcast.send(50, from: publisher, by: network)
+        network.run(for: .milliseconds(200))
+        var answers = 0
+        network.onSending = { _, path in if path.remote == elsewhere.remote { answers += 1 } }
+        let unknownSourceDatagrams = network.sfu.unknownSourceDatagrams
+        let packet = try #require(heard())
+        network.inject(packet, from: elsewhere)
+        var changed = packet
+        changed[3] ^= 0x10
+        changed[packet.count - 20] ^= 1
+        network.inject(changed, from: elsewhere)
+        #expect(answers == 0 && network.sfu.unknownSourceDatagrams == unknownSourceDatagrams + 2)
+        #expect(network.sfu.probedPaths.isEmpty)
+    }
+
+    @Test("Who sends a peer's fresh packet before the peer does is asked once who it is, and gets nothing else")
+    func stolenPacket() throws {
+        var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
+        let heard = eavesdrop(network, on: viewer)
+        viewer.link.carriesUDP = false
+        broadcast.send(10, from: publisher, by: network)
+        viewer.link.carriesUDP = true
+        var answers: [[UInt8]] = []
+        network.onSending = { bytes, path in if path.remote == elsewhere.remote { answers.append(bytes) } }
+        network.inject(try #require(heard()), from: elsewhere)
+        broadcast.send(100, from: publisher, by: network)
+        #expect(answers.count == 1)
+        let request = try #require(answers.first.flatMap { STUNMessage.parse($0.span) })
+        #expect(request.messageClass == .request && request.size <= 120)
+        let counted = viewer.video.count
+        broadcast.send(50, from: publisher, by: network)
+        #expect(viewer.video.count >= counted + 48)
+    }
+
+    @Test("A packet that was under way while its sender moved does not bring it back")
+    func latePacket() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        #expect(network.run { publisher.isConnected })
+        let old = NetworkPath(local: VirtualNetwork.relayAddress, remote: publisher.addresses[0])
+        func packet(_ number: UInt16) -> [UInt8] {
+            publisher.say(.video, sequence: number, timestamp: 3000 * UInt32(number), payload: [0x10, 1, 2, 3])
+            return publisher.takeQueue()[0]
+        }
+        let packets = (100...104).map { packet(UInt16($0)) }
+        var probes: [TransportAddress] = []
+        network.onSending = { bytes, path in
+            if bytes[0] < 2, STUNMessage.parse(bytes.span)?.messageClass == .request { probes.append(path.remote) }
+        }
+        network.inject(packets[0], from: old)
+        network.rebind(publisher)
+        var new = old
+        network.onPeerSending = nil
+        // The first packet by the new way is the second newest; then one that was late by the old one.
+        new.remote = TransportAddress("10.0.0.4:5000")!
+        network.inject(packets[2], from: new)
+        network.run(for: .milliseconds(100))
+        #expect(probes == [new.remote])
+        network.inject(packets[1], from: old)
+        network.run(for: .milliseconds(500))
+        network.inject(packets[1], from: old)
+        network.run(for: .milliseconds(500))
+        #expect(probes == [new.remote])
+    }
+
+    @Test("Browsers that only watch all report as SSRC 1: the one that moved is found among them")
+    func sharedSource() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<3).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        func report(_ viewer: ScriptedPeer) {
+            viewer.report { $0.receiverReport(ssrc: 1) }
+            network.settle(viewer)
+            network.run(for: .milliseconds(50))
+        }
+        viewers.forEach(report)
+        var broadcast = Broadcast(.vp8)
+        for viewer in viewers.reversed() {
+            network.rebind(viewer)
+            broadcast.send(10, from: publisher, by: network)
+            let counted = viewer.packets.count
+            report(viewer)
+            broadcast.send(10, from: publisher, by: network)
+            #expect(viewer.packets.count > counted + 10)
+        }
+    }
+
+    @Test("What leads to a peer is forgotten with it")
+    func forgotten() throws {
+        var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
+        network.rebind(viewer)
+        broadcast.send(50, from: publisher, by: network)
+        let source = network.sfu.sources
+        #expect(source != SourceIndex())
+        network.sfu.end(publisher.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        #expect(network.sfu.sources == SourceIndex() && network.sfu.probedPaths.isEmpty)
+        #expect(network.sfu.paths.places.entries.isEmpty && network.sfu.ufrags.isEmpty)
+    }
+}

@@ -1,0 +1,167 @@
+import PCastCore
+import PCastNetworkEmulation
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Rows of the data quality's tables that narrow links cause, with a publisher that heeds its congestion control.
+@Suite("Data quality over narrow links")
+struct NarrowLinkQualityTests {
+    /// Makes pictures of the size that there is room for, and none where there is room for next to nothing.
+    private struct Publisher {
+        /// All tracks together, on the wire.
+        static let wanted = Bitrate.kilobits(900)
+        private static let least = Bitrate.kilobits(160)
+        /// Of the sound, on the wire.
+        private static let sound: Int64 = 80_000
+
+        let peer: CallPeer
+        let hasSound: Bool
+        var broadcast = Broadcast(.vp8)
+
+        mutating func send(seconds: Double, by network: VirtualNetwork) {
+            peer.connection.setWantedBitrate(Self.wanted)
+            for _ in 0..<Int(seconds * 50) {
+                let estimate = peer.connection.estimate
+                let room = min(estimate?.target ?? Self.wanted, Self.wanted)
+                let isCut = room < Self.least
+                let isLimited = estimate?.isLimited == true
+                peer.connection.setPublisherReport(
+                    PublisherReport(
+                        isVideoCut: isCut, wanted: Self.wanted, estimate: isLimited ? room : Self.wanted),
+                    at: network.now)
+                if hasSound { network.send(broadcast.sound.next(), from: peer) }
+                if !isCut {
+                    let bits = room.bitsPerSecond - (hasSound ? Self.sound : 0)
+                    // Two packets of seventy bytes around them.
+                    broadcast.pictures.frameSize = max(60, Int(bits / 8 / 50) - 140)
+                    broadcast.pictures.keyFrameSize = broadcast.pictures.frameSize * 2
+                    let isAsked = peer.beginnings > seen || wasCut
+                    seen = peer.beginnings
+                    network.send(broadcast.pictures.next(isKeyFrame: isAsked ? true : nil), from: peer)
+                }
+                wasCut = isCut
+                network.run(for: Broadcast.interval)
+            }
+        }
+
+        private var seen = 0
+        private var wasCut = false
+
+        init(_ peer: CallPeer, hasSound: Bool) {
+            self.peer = peer
+            self.hasSound = hasSound
+        }
+    }
+
+    private let network = VirtualNetwork(seed: 7)
+
+    private func playing(sound: Bool = true, viewers count: Int) throws -> (Publisher, [CallPeer]) {
+        let peer = try network.publish(.vp8, audio: sound)
+        #expect(network.run { peer.isConnected })
+        let viewers = try (0..<count).map { _ in try network.view() }
+        var publisher = Publisher(peer, hasSound: sound)
+        publisher.send(seconds: 6, by: network)
+        for viewer in viewers { #expect(viewer.isConnected && rows(of: viewer).isEmpty) }
+        #expect(rows(of: peer).isEmpty)
+        return (publisher, viewers)
+    }
+
+    private func rows(of peer: CallPeer) -> [DataQuality] {
+        network.events.compactMap { event in
+            if case .dataQuality(peer.id, let row) = event { row } else { nil }
+        }
+    }
+
+    private func row(_ status: DataQuality.Status, _ reason: DataQuality.Reason) -> DataQuality {
+        DataQuality(status: status, reason: reason)
+    }
+
+    private func narrow(_ peer: CallPeer, to rate: Bitrate?) {
+        peer.link.both { $0.rate = rate }
+    }
+
+    @Test("Half of the viewers have room for half: they are told, the publisher lowers, the others learn why")
+    func lowered() throws {
+        let (connected, viewers) = try playing(viewers: 2)
+        var publisher = connected
+        narrow(viewers[0], to: .kilobits(450))
+        publisher.send(seconds: 8, by: network)
+        #expect(rows(of: viewers[0]).last == row(.all, .downloadLimited))
+        #expect(rows(of: publisher.peer).last == row(.all, .networkLimited))
+        #expect(rows(of: viewers[1]).last == row(.all, .networkLimited))
+        let estimate = publisher.peer.connection.estimate
+        #expect(try #require(estimate).target < .kilobits(600))
+
+        narrow(viewers[0], to: nil)
+        publisher.send(seconds: 20, by: network)
+        for peer in [publisher.peer] + viewers { #expect(rows(of: peer).last == .good) }
+        for peer in [publisher.peer] + viewers { #expect(rows(of: peer).count <= 8, "no flapping") }
+    }
+
+    @Test("One narrow viewer among three is told, and nobody else")
+    func fewer() throws {
+        let (connected, viewers) = try playing(viewers: 3)
+        var publisher = connected
+        narrow(viewers[0], to: .kilobits(450))
+        publisher.send(seconds: 10, by: network)
+        #expect(!rows(of: viewers[0]).isEmpty)
+        #expect(rows(of: viewers[0]).allSatisfy { $0.reason == .downloadLimited })
+        #expect(rows(of: publisher.peer).isEmpty)
+        #expect(rows(of: viewers[1]).isEmpty && rows(of: viewers[2]).isEmpty)
+    }
+
+    @Test("The only viewer has room for sound alone: AudioOnly to both within three seconds, and back")
+    func soundAlone() throws {
+        let (connected, viewers) = try playing(viewers: 1)
+        var publisher = connected
+        let fall = network.now
+        narrow(viewers[0], to: .kilobits(110))
+        publisher.send(seconds: 10, by: network)
+        #expect(rows(of: viewers[0]).last == row(.audioOnly, .downloadLimited))
+        #expect(rows(of: publisher.peer).last == row(.audioOnly, .networkLimited))
+        for event in [
+            SFUEvent.dataQuality(viewers[0].id, row(.audioOnly, .downloadLimited)),
+            .dataQuality(publisher.peer.id, row(.audioOnly, .networkLimited)),
+        ] {
+            #expect(try #require(network.time(of: event)) - fall <= .seconds(3 as Int64))
+        }
+        #expect(rows(of: viewers[0]).allSatisfy { $0.reason == .downloadLimited })
+        #expect(rows(of: publisher.peer).allSatisfy { $0.reason == .networkLimited })
+        narrow(viewers[0], to: nil)
+        publisher.send(seconds: 10, by: network)
+        #expect(try #require(rows(of: viewers[0]).last).status == .all)
+        #expect(try #require(rows(of: publisher.peer).last).status == .all)
+    }
+
+    @Test("Most viewers have room for sound alone: the others get AudioOnly, NetworkLimited; NoData without sound")
+    func withoutPicture() throws {
+        for hasSound in [true, false] {
+            let scene = NarrowLinkQualityTests()
+            let (connected, viewers) = try scene.playing(sound: hasSound, viewers: 3)
+            var publisher = connected
+            for viewer in viewers.prefix(2) { scene.narrow(viewer, to: .kilobits(110)) }
+            publisher.send(seconds: 12, by: scene.network)
+            #expect(scene.rows(of: publisher.peer).last == row(.audioOnly, .networkLimited))
+            #expect(scene.rows(of: viewers[2]).last == row(hasSound ? .audioOnly : .noData, .networkLimited))
+            #expect(scene.rows(of: viewers[0]).last == row(hasSound ? .audioOnly : .noData, .downloadLimited))
+        }
+    }
+
+    @Test("The publisher's link is narrow: UploadLimited for it, PublisherLimited for its viewer")
+    func narrowUplink() throws {
+        let (connected, viewers) = try playing(viewers: 1)
+        var publisher = connected
+        narrow(publisher.peer, to: .kilobits(450))
+        publisher.send(seconds: 8, by: network)
+        #expect(rows(of: publisher.peer).first == row(.all, .uploadLimited))
+        #expect(rows(of: viewers[0]).contains(row(.all, .publisherLimited)))
+        narrow(publisher.peer, to: .kilobits(110))
+        publisher.send(seconds: 6, by: network)
+        #expect(rows(of: publisher.peer).last == row(.audioOnly, .uploadLimited))
+        #expect(rows(of: viewers[0]).last == row(.audioOnly, .publisherLimited))
+        #expect(rows(of: publisher.peer).allSatisfy { $0.reason == .uploadLimited })
+    }
+}

@@ -1,0 +1,16 @@
+import PCastCore
+
+/// A peer on the virtual network: a `DatagramMachine` and what the network has to know of it.
+protocol NetworkPeer: AnyObject {
+    var addresses: [TransportAddress] { get }
+    var link: VirtualNetwork.Link { get }
+    var deadline: Instant? { get }
+    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
+    func advance(to now: Instant)
+    func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool
+    /// Takes out what the machine has to tell.
+    func collect(at now: Instant)
+    func takeConnectionToOpen() -> TransportAddress?
+    func pathOpened(_ path: NetworkPath, at now: Instant)
+    func pathClosed(_ path: NetworkPath, at now: Instant)
+}

@@ -1,0 +1,84 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+/// A publisher with an encoder that heeds its congestion control: 30 pictures and 50 packets of sound a second.
+///
+/// A key frame takes half a second's share, and the pictures after it pay for that, as an encoder's rate control does.
+struct PacedPublisher {
+    private static let tick = TimeSpan.milliseconds(10)
+    /// Of the sound on the wire, and around the packets of a picture.
+    private static let soundBitrate: Int64 = 80_000
+    private static let overhead = 1.08
+
+    let peer: CallPeer
+    /// What its pictures take where nothing holds them back.
+    let content: Bitrate
+    private(set) var pictures = TestFrames(.vp8)
+    private(set) var keyFrames = 0
+    private var sound = TestFrames(.opus)
+    private var beginnings = 0
+    private var nextPicture: Instant
+    private var nextSound: Instant
+    /// Bytes that key frames took ahead.
+    private var debt = 0.0
+
+    init(_ peer: CallPeer, content: Bitrate, at now: Instant) {
+        self.peer = peer
+        self.content = content
+        nextPicture = now
+        nextSound = now
+        peer.connection.setWantedBitrate(Self.onWire(content))
+    }
+
+    private static func onWire(_ video: Bitrate) -> Bitrate {
+        Bitrate(bitsPerSecond: Int64(Double(video.bitsPerSecond) * overhead) + soundBitrate)
+    }
+
+    /// What the pictures may take.
+    private var room: Bitrate {
+        guard let target = peer.connection.estimate?.target else { return content }
+        let video = Double(max(target.bitsPerSecond - Self.soundBitrate, 0)) / Self.overhead
+        return min(Bitrate(bitsPerSecond: Int64(video)), content)
+    }
+
+    mutating func send(for span: TimeSpan, by network: VirtualNetwork, each look: (Instant) -> Void = { _ in }) {
+        let end = network.now + span
+        while network.now < end {
+            if network.now >= nextSound {
+                network.send(sound.next(captureTime: VirtualNetwork.clock.wallTime(at: network.now)), from: peer)
+                nextSound = nextSound + .milliseconds(20)
+            }
+            if network.now >= nextPicture {
+                sendPicture(by: network)
+                nextPicture = nextPicture + .nanoseconds(33_333_333)
+            }
+            network.run(for: Self.tick)
+            look(network.now)
+        }
+    }
+
+    private mutating func sendPicture(by network: VirtualNetwork) {
+        let room = room
+        peer.connection.setPublisherReport(
+            PublisherReport(
+                isVideoCut: room < .kilobits(100), wanted: Self.onWire(content),
+                estimate: peer.connection.estimate.flatMap { $0.isLimited ? $0.target : nil } ?? Self.onWire(content)),
+            at: network.now)
+        guard room >= .kilobits(100) else { return }
+        let share = Double(room.bitsPerSecond) / 8 / 30
+        let isKeyFrame = pictures.count == 0 || peer.beginnings > beginnings
+        beginnings = peer.beginnings
+        if isKeyFrame {
+            keyFrames += 1
+            pictures.keyFrameSize = Int(share * 12)
+            debt += share * 11
+        } else {
+            let size = max(share - debt / 8, share / 3)
+            debt = max(debt - (share - size), 0)
+            pictures.frameSize = Int(size)
+        }
+        let captured = VirtualNetwork.clock.wallTime(at: network.now)
+        network.send(pictures.next(isKeyFrame: isKeyFrame, captureTime: captured), from: peer)
+    }
+}

@@ -1,0 +1,266 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Viewers of H.264 whose publisher sends its parameter sets in unusual ways.
+struct ParameterSetTests {
+    /// Pictures of one packet or more, sent by rules of the test's own.
+    private final class Stage {
+        let network: VirtualNetwork
+        let publisher: ScriptedPeer
+        var sequence: UInt16 = 1000
+        private(set) var frame: UInt32 = 0
+        /// The numbers of key frames that were sent.
+        private(set) var keyFrames: [UInt32] = []
+
+        init(shards: Int = 1, layers: [String] = []) throws {
+            network = VirtualNetwork(shards: shards)
+            publisher = try network.scriptPublisher(.h264, layers: layers)
+            let publisher = publisher
+            #expect(network.run { publisher.isConnected })
+        }
+
+        func say(_ payload: [UInt8], frame: UInt32? = nil, marker: Bool = false) {
+            publisher.say(
+                .video, sequence: sequence, timestamp: (frame ?? self.frame) &* 3000, payload: payload, marker: marker)
+            sequence &+= 1
+        }
+
+        /// Sends a picture with what `head` says before it, and lets it arrive.
+        func send(isKeyFrame: Bool = false, _ head: (Stage) -> Void = { _ in }) {
+            head(self)
+            if isKeyFrame { keyFrames.append(frame) }
+            let number = withUnsafeBytes(of: frame.bigEndian) { Array($0) }
+            let slice: [UInt8] = isKeyFrame ? [0x65, 0x88, 0x84] : [0x41, 0x9A, 0x80]
+            say(slice + number.map { $0 | 1 } + [UInt8](repeating: 7, count: 60), marker: true)
+            frame += 1
+            network.settle(publisher)
+            network.run(for: .milliseconds(33))
+        }
+
+        func play(_ count: Int, keyFrameInterval: UInt32, _ head: (Stage, Bool) -> Void) {
+            for _ in 0..<count {
+                let isKeyFrame = frame % keyFrameInterval == 0
+                send(isKeyFrame: isKeyFrame) { head($0, isKeyFrame) }
+            }
+        }
+    }
+
+    static let sps: [UInt8] = [
+        0x67, 0x42, 0xC0, 0x1F, 0xD9, 0x00, 0x50, 0x05, 0xBB, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00,
+        0x03, 0x03, 0xC0, 0xF1, 0x83, 0x24, 0x80,
+    ]
+    static let pps: [UInt8] = [0x68, 0xCB, 0x83, 0xCB, 0x20]
+    static let stap: [UInt8] = [0x78, 0, UInt8(sps.count)] + sps + [0, UInt8(pps.count)] + pps
+
+    /// How a publisher sends its parameter sets.
+    enum Manner: String, CaseIterable {
+        case once, rarely, underThePrevious, underThePreviousInPackets, underTheirOwn, beforeEach, pictureSetFirst
+        case betweenOthers, fragmented
+    }
+
+    private static func head(_ manner: Manner) -> (Stage, Bool) -> Void {
+        { stage, isKeyFrame in
+            switch manner {
+            case .once: if stage.frame == 0 { stage.say(stap) }
+            case .rarely: if stage.frame % 60 == 0 { stage.say(stap) }
+            case .underThePrevious: if isKeyFrame { stage.say(stap, frame: stage.frame &- 1) }
+            case .underThePreviousInPackets:
+                guard isKeyFrame else { return }
+                stage.say(sps, frame: stage.frame &- 1)
+                stage.say(pps, frame: stage.frame &- 1, marker: true)
+            case .underTheirOwn:
+                guard isKeyFrame else { return }
+                stage.publisher.say(
+                    .video, sequence: stage.sequence, timestamp: stage.frame &* 3000 &- 1000, payload: stap,
+                    marker: true)
+                stage.sequence &+= 1
+            case .beforeEach: stage.say(stap)
+            case .pictureSetFirst:
+                guard isKeyFrame else { return }
+                stage.say(pps)
+                stage.say(sps)
+            case .betweenOthers:
+                guard isKeyFrame else { return }
+                stage.say([0x09, 0xF0])
+                stage.say(sps)
+                stage.say([0x06, 0x05, 0x01, 0x00, 0x80])
+                stage.say(pps)
+            case .fragmented:
+                guard isKeyFrame else { return }
+                stage.say([0x7C, 0x87] + sps[1..<10])
+                stage.say([0x7C, 0x47] + sps[10...])
+                stage.say(pps)
+            }
+        }
+    }
+
+    @Test("a late joiner sees a picture within a key frame interval, and nothing without", arguments: Manner.allCases)
+    func lateJoiner(manner: Manner) throws {
+        let stage = try Stage()
+        stage.play(61, keyFrameInterval: 15, Self.head(manner))
+        let viewer = try stage.network.view()
+        stage.play(45, keyFrameInterval: 15, Self.head(manner))
+        #expect(viewer.isConnected)
+        let first = try #require(viewer.video.first?.frame)
+        #expect(first.isKeyFrame)
+        #expect(viewer.video.count >= 26, "\(viewer.video.count) frames")
+        // In step from the first on, and each of them a picture.
+        let times = viewer.video.map(\.frame.timestamp.ticks)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 3000 })
+        #expect(viewer.connection.statistics.packetsLost == 0)
+        // The viewer's decoder has both sets before the first slice.
+        let types = Self.types(first.bytes)
+        let slice = try #require(types.firstIndex(of: 5))
+        let sequenceSet = try #require(types.firstIndex(of: 7))
+        #expect(types[sequenceSet..<slice].contains(8), "\(types)")
+        // No more than for a stream that has its sets in each key frame: a joiner asks once.
+        #expect(stage.publisher.pictureLossIndications <= 8)
+    }
+
+    private static func types(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.withUnsafeBytes { source in
+            var reader = AnnexBReader(source)
+            var types: [UInt8] = []
+            while let unit = reader.next() { types.append(source[unit.lowerBound] & 31) }
+            return types
+        }
+    }
+
+    @Test("a late joiner's first packets are the parameter sets, under the timestamp of the key frame, in order")
+    func firstPackets() throws {
+        let stage = try Stage()
+        stage.play(61, keyFrameInterval: 15, Self.head(.once))
+        let viewer = try stage.network.scriptViewer()
+        stage.play(40, keyFrameInterval: 15, Self.head(.once))
+        let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
+        try #require(packets.count > 10)
+        #expect(packets[0].payload == Self.stap)
+        #expect(packets[1].payload[0] == 0x65)
+        #expect(packets[0].header.timestamp == packets[1].header.timestamp)
+        #expect(!packets[0].header.marker && packets[1].header.marker)
+        let numbers = packets.map(\.header.sequenceNumber)
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+        #expect(packets.count { $0.payload == Self.stap } == 1, "once, and not before each key frame")
+    }
+
+    @Test("parameter sets under the timestamp of the picture before go on under that of the picture behind")
+    func retimed() throws {
+        let stage = try Stage()
+        let viewer = try stage.network.scriptViewer()
+        #expect(stage.network.run { viewer.isConnected })
+        stage.play(46, keyFrameInterval: 15, Self.head(.underThePreviousInPackets))
+        let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
+        let sets = packets.indices.filter { [0x67, 0x68].contains(packets[$0].payload[0]) }
+        #expect(sets.count >= 6)
+        for index in sets {
+            let slice = try #require(packets[index...].first { $0.payload[0] == 0x65 })
+            #expect(packets[index].header.timestamp == slice.header.timestamp)
+            #expect(!packets[index].header.marker)
+        }
+        let numbers = packets.map(\.header.sequenceNumber)
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+    }
+
+    @Test("parameter sets before a picture that refers to others do not answer a request for a key frame")
+    func noAnswer() throws {
+        let stage = try Stage()
+        stage.play(31, keyFrameInterval: 1_000, Self.head(.beforeEach))
+        let viewer = try stage.network.scriptViewer()
+        #expect(stage.network.run { viewer.isConnected })
+        let asked = stage.publisher.pictureLossIndications
+        stage.play(20, keyFrameInterval: 1_000, Self.head(.beforeEach))
+        #expect(stage.publisher.pictureLossIndications >= asked + 2, "it is asked again")
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        #expect(viewer.packets(source.ssrc).isEmpty)
+        stage.send(isKeyFrame: true)
+        #expect(viewer.packets(source.ssrc).map { $0.payload[0] } == [0x78, 0x65])
+        stage.network.run(for: .milliseconds(200))
+        let granted = stage.publisher.pictureLossIndications
+        stage.play(10, keyFrameInterval: 1_000, Self.head(.beforeEach))
+        #expect(stage.publisher.pictureLossIndications == granted)
+    }
+
+    @Test("a viewer at another shard begins with the parameter sets that the home has heard")
+    func replica() throws {
+        let stage = try Stage(shards: 2)
+        stage.play(61, keyFrameInterval: 15, Self.head(.once))
+        let viewer = try stage.network.viewBeside()
+        stage.play(60, keyFrameInterval: 15, Self.head(.once))
+        #expect(viewer.isConnected)
+        #expect(viewer.video.first?.frame.isKeyFrame == true)
+        #expect(viewer.video.count >= 40, "\(viewer.video.count) frames")
+        let times = viewer.video.map(\.frame.timestamp.ticks)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 3000 })
+    }
+
+    @Test("a joiner on a link that loses packets gets the inserted parameter sets by retransmission", arguments: 1...6)
+    func lossy(seed: Int) throws {
+        let stage = try Stage()
+        stage.play(61, keyFrameInterval: 15, Self.head(.once))
+        stage.network.link.loss = 10
+        let viewer = try stage.network.view()
+        stage.play(150 + seed, keyFrameInterval: 15, Self.head(.once))
+        #expect(viewer.isConnected)
+        #expect(viewer.video.first?.frame.isKeyFrame == true)
+        #expect(viewer.video.count >= 80, "\(viewer.video.count) frames")
+    }
+
+    @Test("a change of layers begins with the parameter sets of the new one")
+    func layers() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
+        #expect(network.run { publisher.isConnected })
+        var sequences: [UInt16] = [100, 200]
+        var frame: UInt32 = 0
+        func send(_ packets: (Int) -> [[UInt8]]) {
+            for layer in 0..<2 {
+                let payloads = packets(layer)
+                for (index, payload) in payloads.enumerated() {
+                    publisher.say(
+                        .video, sequence: sequences[layer], timestamp: frame * 3_600, payload: payload,
+                        marker: index == payloads.count - 1, ssrc: UInt32(10 + layer), rid: ["l", "h"][layer])
+                    sequences[layer] &+= 1
+                }
+            }
+            let wall = VirtualNetwork.clock.wallTime(at: network.now)
+            for layer in 0..<2 {
+                publisher.report { writer in
+                    writer.senderReport(
+                        SenderInformation(
+                            ssrc: UInt32(10 + layer), ntpTimestamp: wall.ntpTimestamp, rtpTimestamp: frame * 3_600,
+                            packetCount: 1, octetCount: 1))
+                }
+            }
+            frame += 1
+            network.settle(publisher)
+            network.run(for: .milliseconds(40))
+        }
+        func filling(_ layer: Int) -> [UInt8] { [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)] }
+        func idr(_ layer: Int) -> [UInt8] { [0x65, 0x88, 0x84] + filling(layer) }
+        // Each layer has a picture parameter set of its own content.
+        send { [Self.sps, Self.pps + [UInt8($0)], idr($0)] }
+        let viewer = try network.scriptViewer()
+        #expect(network.run { viewer.isConnected })
+        try network.sfu.pin(viewer.id, layer: "h", at: network.now)
+        send { [idr($0)] }
+        for _ in 0..<25 { send { [[0x41, 0x9A] + filling($0)] } }
+        #expect(viewer.packets.last?.payload.last == 1)
+        try network.sfu.pin(viewer.id, layer: "l", at: network.now)
+        network.settleRelay()
+        send { $0 == 0 ? [idr(0)] : [[0x41, 0x9A] + filling(1)] }
+        for _ in 0..<3 { send { [[0x41, 0x9A] + filling($0)] } }
+        let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
+        let change = try #require(packets.lastIndex { $0.payload.last == 1 }).advanced(by: 1)
+        let begin = Array(packets.dropFirst(change).prefix(2))
+        try #require(begin.count == 2)
+        #expect(begin[0].payload == [0x78, 0, UInt8(Self.sps.count)] + Self.sps + [0, 6] + Self.pps + [0])
+        #expect(begin[1].payload == idr(0))
+        #expect(begin[0].header.timestamp == begin[1].header.timestamp)
+        let numbers = packets.map(\.header.sequenceNumber)
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+    }
+}

@@ -1,0 +1,60 @@
+import PCastCore
+import Testing
+
+@testable import PCastSFU
+
+@Suite("Which peer a path is of")
+struct PathIndexTests {
+    private var index = PathIndex()
+    private let paths = (1...4).map { number in
+        NetworkPath(local: TransportAddress("127.0.0.1:9")!, remote: TransportAddress("192.0.2.\(number):5000")!)
+    }
+
+    init() { for (number, path) in paths.prefix(3).enumerated() { index[path] = .viewer(number) } }
+
+    private mutating func expect(_ wanted: [NetworkPath]) -> [PeerIndex] {
+        var known: [PeerIndex] = []
+        wanted.withUnsafeBufferPointer { index.expect(from: Span(_unsafeElements: $0)) { known.append($0) } }
+        return known
+    }
+
+    @Test("Those that are expected are told, and found in any order, more often than they were expected, or not at all")
+    mutating func order() {
+        #expect(expect(paths) == [.viewer(0), .viewer(1), .viewer(2)])
+        for number in [1, 1, 0, 2, 2] { #expect(index.place(of: paths[number]) == .viewer(number)) }
+        #expect(index.place(of: paths[3]) == nil)
+        #expect(expect([]) == [])
+        #expect(index.place(of: paths[0]) == .viewer(0))
+    }
+
+    @Test("What has changed since counts: another peer, none, and one that was unknown")
+    mutating func changes() {
+        #expect(expect(paths).count == 3)
+        index[paths[0]] = .publisher(7)
+        #expect(index.place(of: paths[0]) == .publisher(7))
+        #expect(expect(paths).count == 3)
+        #expect(index.removeValue(forKey: paths[1]) == .viewer(1))
+        #expect(index.place(of: paths[1]) == nil)
+        #expect(expect(paths).count == 2)
+        index[paths[2]] = nil
+        index[paths[3]] = .viewer(9)
+        #expect(index.place(of: paths[2]) == nil && index.place(of: paths[3]) == .viewer(9))
+        // Who was expected and did not come is of no matter to the next.
+        #expect(expect([paths[3]]) == [.viewer(9)])
+        #expect(index.place(of: paths[0]) == .publisher(7))
+    }
+
+    @Test("Paths that differ in the near end or in how are different paths of one peer's address")
+    mutating func kinds() {
+        var other = paths[0]
+        other.local.port = 10
+        var stream = paths[0]
+        stream.transport = .tcp(connection: 1)
+        index[other] = .viewer(20)
+        index[stream] = .viewer(21)
+        #expect(expect([stream, paths[0], other]) == [.viewer(21), .viewer(0), .viewer(20)])
+        #expect(index.place(of: other) == .viewer(20))
+        #expect(index.place(of: paths[0]) == .viewer(0))
+        #expect(index.place(of: stream) == .viewer(21))
+    }
+}

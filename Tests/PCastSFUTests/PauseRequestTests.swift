@@ -1,0 +1,170 @@
+import PCastCore
+import PCastRTP
+import PCastSFU
+import PCastWebRTC
+import Testing
+
+/// What the relay asks of publishers whose packets are the test's own, and what it never asks.
+struct PauseRequestTests {
+    private func ssrc(_ publisher: ScriptedPeer, _ type: MediaType) -> UInt32? { publisher.media(type).localSSRC }
+
+    /// Sends picture and sound each 33 ms.
+    private func send(
+        _ count: Int, _ video: inout ScriptedVideo, from publisher: ScriptedPeer, _ network: VirtualNetwork
+    ) {
+        for _ in 0..<count {
+            publisher.say(.audio, sequence: video.sequence, timestamp: video.timestamp, payload: [0xFC, 1, 2, 3])
+            video.send(isKeyFrame: true, from: publisher, by: network)
+        }
+    }
+
+    private func publisher(_ network: VirtualNetwork, _ feedback: RTCPFeedback = .all) throws -> ScriptedPeer {
+        let publisher = try network.scriptPublisher(audio: true, feedback: feedback)
+        #expect(network.run { publisher.isConnected })
+        return publisher
+    }
+
+    private func say(_ kind: PauseResume.Kind, _ pauseID: UInt16, of type: MediaType, _ publisher: ScriptedPeer) {
+        guard let ssrc = ssrc(publisher, type) else { return }
+        publisher.report { writer in
+            writer.receiverReport(ssrc: ssrc)
+            writer.pauseResume(senderSSRC: ssrc, PauseResume.Message(ssrc: ssrc, kind: kind, pauseID: pauseID))
+        }
+    }
+
+    @Test("Who did not agree on pauses is never asked for one")
+    func notAgreed() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network, RTCPFeedback.all.subtracting([.pause, .pauseWithoutWait]))
+        var video = ScriptedVideo()
+        send(200, &video, from: publisher, network)
+        #expect(publisher.pauseMessages.isEmpty)
+        let viewer = try network.view()
+        send(20, &video, from: publisher, network)
+        #expect(publisher.pauseMessages.isEmpty && !viewer.video.isEmpty)
+    }
+
+    @Test("Video that cannot be asked for key frames is not paused, as nobody could say when it begins anew")
+    func noKeyFrames() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network, [.nack, .pause, .pauseWithoutWait])
+        var video = ScriptedVideo()
+        send(100, &video, from: publisher, network)
+        #expect(!publisher.pauseMessages.isEmpty)
+        #expect(publisher.pauseMessages.allSatisfy { $0.message.ssrc == ssrc(publisher, .audio) })
+    }
+
+    @Test("With the first request to resume a key frame is asked for; both name the stream")
+    func resumesWithKeyFrame() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network)
+        var video = ScriptedVideo()
+        send(63, &video, from: publisher, network)
+        let pauses = publisher.pauseMessages.map(\.message)
+        #expect(Set(pauses.map(\.ssrc)) == Set([ssrc(publisher, .video), ssrc(publisher, .audio)].compactMap { $0 }))
+        #expect(pauses.allSatisfy { $0.kind == .pause && $0.pauseID == 0 })
+        for type in MediaType.allCases {
+            say(.paused(lastSequenceNumber: UInt32(video.sequence) - 1), 0, of: type, publisher)
+        }
+        network.settle(publisher)
+        network.run(for: .seconds(5 as Int64))
+        #expect(publisher.pauseMessages.count == pauses.count && publisher.pictureLossIndications == 0)
+
+        let joined = network.now
+        _ = try network.view()
+        network.run(for: .seconds(3 as Int64))
+        let asked = publisher.pauseMessages.dropFirst(pauses.count)
+        let pictures = asked.filter { $0.message.ssrc == ssrc(publisher, .video) }
+        #expect(asked.allSatisfy { $0.message.kind == .resume } && pictures.count * 2 == asked.count)
+        #expect(asked.first.map { $0.arrival - joined } == .milliseconds(10))
+        // A source that is slow to come back is not asked for more than it does anyway.
+        #expect(pictures.count > 10 && publisher.pictureLossIndications == 1)
+    }
+
+    @Test("A source that comes back without a key frame is asked for one")
+    func resumesWithoutKeyFrame() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network)
+        var video = ScriptedVideo()
+        send(63, &video, from: publisher, network)
+        say(.paused(lastSequenceNumber: UInt32(video.sequence) - 1), 0, of: .video, publisher)
+        network.settle(publisher)
+        network.run(for: .seconds(1 as Int64))
+        let viewer = try network.view()
+        network.run(for: .milliseconds(100))
+        for _ in 0..<20 { video.send(from: publisher, by: network) }
+        #expect((2...6).contains(publisher.pictureLossIndications))
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        video.send(from: publisher, by: network)
+        #expect(viewer.video.count == 2)
+    }
+
+    @Test("Who says goodbye for a stream is not asked about it any more (RTCP6), and goes on with the other")
+    func goodbye() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network)
+        let sound = try #require(ssrc(publisher, .audio))
+        var video = ScriptedVideo()
+        send(5, &video, from: publisher, network)
+        publisher.report { writer in
+            writer.receiverReport(ssrc: sound)
+            writer.goodbye(ssrc: sound)
+        }
+        send(100, &video, from: publisher, network)
+        #expect(!publisher.pauseMessages.isEmpty)
+        #expect(publisher.pauseMessages.allSatisfy { $0.message.ssrc != sound })
+        #expect(network.endedReason(of: publisher.id) == nil)
+    }
+
+    @Test("A publisher that never pauses is asked each second, and forwarded to whoever comes all the same")
+    func neverPauses() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network)
+        var video = ScriptedVideo()
+        send(600, &video, from: publisher, network)
+        let pictures = publisher.pauseMessages.filter { $0.message.ssrc == ssrc(publisher, .video) }
+        #expect((20...30).contains(pictures.count))
+        let viewer = try network.view()
+        send(20, &video, from: publisher, network)
+        #expect(viewer.video.count > 10)
+    }
+
+    @Test("What is missing of before a pause is not asked for any more")
+    func abandonsMissing() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network)
+        var video = ScriptedVideo()
+        for _ in 0..<59 { video.send(from: publisher, by: network) }
+        video.sequence &+= 5
+        video.send(from: publisher, by: network)
+        func requests() -> Int { publisher.hears { if case .negativeAcknowledgement = $0 { true } else { false } } }
+        let before = requests()
+        say(.paused(lastSequenceNumber: UInt32(video.sequence) - 1), 0, of: .video, publisher)
+        network.settle(publisher)
+        network.run(for: .milliseconds(20))
+        let after = requests()
+        network.run(for: .seconds(2 as Int64))
+        #expect(before > 0 && requests() == after)
+    }
+
+    @Test("A key frame is asked for even where all the room would go to a list of lost packets")
+    func roomForKeyFrameRequest() throws {
+        let network = VirtualNetwork()
+        let publisher = try publisher(network)
+        let viewer = try network.scriptViewer()
+        var video = ScriptedVideo()
+        video.send(from: publisher, by: network)
+        #expect(network.run { viewer.isConnected })
+        let before = publisher.pictureLossIndications
+        network.run(for: .milliseconds(400))
+        for number in 0..<7200 {
+            if number % 18 == 17 { video.sequence &+= 1 }
+            video.say(from: publisher)
+        }
+        network.injectUnpolled(publisher.takeQueue(), from: publisher)
+        network.settleRelay()
+        network.run(for: .milliseconds(20))
+        #expect(publisher.pictureLossIndications > before)
+        #expect(publisher.control.allSatisfy { $0.bytes.count <= 1200 })
+    }
+}

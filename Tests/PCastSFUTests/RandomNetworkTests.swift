@@ -1,0 +1,78 @@
+import Foundation
+import PCastCore
+import PCastNetworkEmulation
+import PCastSFU
+import Testing
+
+/// A publisher, the relay and up to four viewers over networks that chance has made bad: whatever happens on them, no
+/// frame comes twice, altered or out of its time, no nonce is used twice, and all is well again when they have healed.
+///
+/// `PCAST_SEED=N` plays one seed again; `PCAST_FULL=1` plays all 500.
+struct RandomNetworkTests {
+    private static let seeds: [UInt64] = {
+        let environment = ProcessInfo.processInfo.environment
+        if let seed = environment["PCAST_SEED"].flatMap(UInt64.init) { return [seed] }
+        return Array(1...(environment["PCAST_FULL"] == "1" ? 500 : 60))
+    }()
+
+    /// After which the frames of all have to flow again.
+    private static let recovery = TimeSpan.seconds(8)
+    /// What a picture may take beside the delays of its links, once all is well.
+    private static let margin = TimeSpan.milliseconds(100)
+
+    @Test(
+        "through any network: nothing twice, altered or late for good, and well again after it heals", arguments: seeds)
+    func holds(seed: UInt64) throws {
+        let scenario = NetworkScenario(seed: seed)
+        let network = VirtualNetwork(seed: seed, offersTCP: scenario.offersTCP)
+        let nonces = NonceWitness()
+        network.onSending = { [unowned network] bytes, path in
+            network.owner(of: path.remote).map { nonces.see(bytes, from: -ObjectIdentifier($0).hashValue) }
+        }
+        network.onPeerSending = { bytes, peer, _ in nonces.see(bytes, from: ObjectIdentifier(peer).hashValue) }
+        network.link = scenario.link(of: 0, at: .zero)
+        let publisher = try network.publish(scenario.codec)
+        var viewers: [Int: CallPeer] = [:]
+        var broadcast = Broadcast(scenario.codec, seed: seed, keyFrameInterval: scenario.keyFrameInterval)
+        broadcast.pictures.frameSize = scenario.frameSize
+        var begun: Set<Int> = []
+        while case let age = network.now - VirtualNetwork.start, age < NetworkScenario.end {
+            for (index, plan) in scenario.viewers.enumerated() {
+                let number = index + 1
+                if viewers[number] == nil, plan.arrival <= age {
+                    network.link = scenario.link(of: number, at: age)
+                    viewers[number] = try network.view()
+                }
+                if plan.leaves, let viewer = viewers[number], age > .seconds(5) { network.remove(viewer) }
+                viewers[number]?.link = scenario.link(of: number, at: age)
+            }
+            publisher.link = scenario.link(of: 0, at: age)
+            for (index, trouble) in scenario.troubles.enumerated() where trouble.rebinds && trouble.start <= age {
+                let peer = trouble.peer == 0 ? publisher : viewers[trouble.peer]
+                if let peer, begun.insert(index).inserted { network.rebind(peer) }
+            }
+            broadcast.send(1, from: publisher, by: network)
+        }
+        network.run(for: .milliseconds(500))
+
+        #expect(nonces.offence == nil, "seed \(seed)")
+        #expect(network.spins == 0, "seed \(seed)")
+        #expect(network.endedReason(of: publisher.id) == nil, "seed \(seed)")
+        let span = NetworkScenario.end - NetworkScenario.healing - Self.recovery
+        let last = Int(span.nanoseconds / Broadcast.interval.nanoseconds)
+        for (number, viewer) in viewers {
+            let witness = ViewerWitness(viewer: viewer, broadcast: broadcast)
+            let offences = witness.offences()
+            #expect(offences.isEmpty, "seed \(seed), viewer \(number): \(offences.prefix(3))")
+            if scenario.viewers[number - 1].leaves { continue }
+            #expect(network.endedReason(of: viewer.id) == nil, "seed \(seed), viewer \(number)")
+            let received = witness.received(ofLast: last)
+            #expect(
+                witness.longestWay(ofLast: last) < scenario.longestWay(to: number) + Self.margin,
+                "seed \(seed), viewer \(number): something still waits in a queue")
+            #expect(
+                received.pictures >= last - 1 && received.sounds >= last - 1,
+                "seed \(seed), viewer \(number): \(received) of \(last) after the network healed")
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import PCastCore
+import PCastNetworkEmulation
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// A stream whose viewers are at two shards.
+struct ReplicaTests {
+    private struct Stage {
+        let network: VirtualNetwork
+        let publisher: CallPeer
+        let here: CallPeer
+        let beside: CallPeer
+        var broadcast: Broadcast
+
+        init(_ codec: Codec = .vp8, seed: UInt64 = 1, layers: Int = 1, link: VirtualNetwork.Link = .init()) throws {
+            network = VirtualNetwork(seed: seed, shards: 2)
+            network.link = link
+            publisher = try network.publish(codec, layers: layers)
+            here = try network.view()
+            beside = try network.viewBeside()
+            let (publisher, here, beside) = (publisher, here, beside)
+            #expect(network.run { publisher.isConnected && here.isConnected && beside.isConnected })
+            broadcast = Broadcast(codec)
+        }
+
+        mutating func send(_ count: Int) { broadcast.send(count, from: publisher, by: network) }
+    }
+
+    @Test("Both viewers see and hear all of it, at the same time", arguments: [.vp8, .h264] as [Codec])
+    func whole(codec: Codec) throws {
+        var stage = try Stage(codec)
+        stage.send(300)
+        stage.network.run(for: .seconds(1))
+        for viewer in [stage.here, stage.beside] {
+            #expect(viewer.video.count { stage.broadcast.isSame($0.frame) } == 300)
+            #expect(viewer.audio.count { stage.broadcast.number(of: $0) != nil } == 300)
+            #expect(stage.broadcast.keepsTime(viewer.video.map(\.frame)))
+        }
+        let apart = zip(stage.here.videoTimes, stage.beside.videoTimes).map { abs(($0 - $1).milliseconds) }
+        #expect(apart.max() ?? 0 < 2)
+        #expect(stage.network.peerShard?.peerCount == 1 && stage.network.sfu.peerCount == 2)
+    }
+
+    @Test("What is lost on the way to the home, and on the way from the replica, is repaired", arguments: 1...4)
+    func losses(seed: Int) throws {
+        var stage = try Stage(
+            seed: UInt64(seed), link: .init(loss: 3, delay: .milliseconds(20), jitter: .milliseconds(3)))
+        stage.send(500)
+        stage.network.run(for: .seconds(1))
+        for viewer in [stage.here, stage.beside] {
+            #expect(viewer.video.count > 470, "\(viewer.video.count)")
+            #expect(viewer.video.count { !stage.broadcast.isSame($0.frame) } == 0)
+        }
+    }
+
+    @Test("A viewer who comes to a replica later sees a picture within the way there and back")
+    func joining() throws {
+        var stage = try Stage()
+        stage.send(200)
+        let late = try stage.network.viewBeside()
+        let came = stage.network.now
+        stage.send(100)
+        let first = try #require(late.videoTimes.first)
+        #expect(first - came < .milliseconds(400))
+        #expect(late.video.count > 80)
+        #expect(stage.beside.video.count >= 295)
+    }
+
+    @Test("A replica that is made later knows what the publisher said before: its layers' sources, and its clocks")
+    func beginning() throws {
+        let network = VirtualNetwork(shards: 2)
+        let publisher = try network.publish(.vp8, audio: true, layers: 3)
+        let here = try network.view()
+        #expect(network.run { publisher.isConnected && here.isConnected })
+        var pictures = (0..<3).map { TestFrames(.vp8, seed: UInt64($0 + 1)) }
+        var sound = TestFrames(.opus)
+        for _ in 0..<150 {
+            let captured = VirtualNetwork.clock.wallTime(at: network.now)
+            network.send(sound.next(captureTime: captured), from: publisher)
+            for layer in 0..<3 {
+                network.send(pictures[layer].next(captureTime: captured), layer: layer, from: publisher)
+            }
+            network.run(for: .milliseconds(20))
+        }
+        let snapshot = try network.sfu.replicate(VirtualNetwork.stream, to: 1, at: network.now)
+        network.peerShard?.enterReplica(snapshot, of: 0, at: network.now)
+        let home = network.sfu.streams.address(0)
+        let sources = home.pointee.receiver.layers.map(\.ssrc)
+        #expect(Set(sources.compactMap { $0 }).count == 3)
+        #expect(network.peerShard?.streams[0].receiver.layers.map(\.ssrc) == sources)
+        #expect(network.peerShard?.streams[0].receiver.audio?.ssrc == home.pointee.receiver.audio?.ssrc)
+        #expect(home.pointee.audio.captureClock != nil)
+        #expect(network.peerShard?.streams[0].audio.captureClock == home.pointee.audio.captureClock)
+        for layer in 0..<3 {
+            let (clock, bitrate) = (home.pointee.layers[layer].captureClock, home.pointee.layers[layer].bitrate)
+            #expect(network.peerShard?.streams[0].layers[layer].captureClock == clock)
+            #expect(network.peerShard?.streams[0].layers[layer].bitrate == bitrate)
+        }
+        #expect(network.peerShard?.streams[0].ladder == home.pointee.ladder)
+        let wanted = (network.peerShard?.streams[0].wantedBitrate, home.pointee.wantedBitrate)
+        #expect(wanted.0 == wanted.1)
+    }
+
+    @Test("Of a replica that has ended no link counts any more")
+    func links() throws {
+        var stage = try Stage()
+        stage.send(200)
+        #expect(stage.network.sfu.streams[0].replicas.map(\.links.counted) == [1])
+        stage.network.peerShard?.end(publisher: 0, reason: .failed, at: stage.network.now)
+        stage.network.settleRelay()
+        #expect(stage.network.sfu.streams[0].replicas.map(\.links) == [StreamReplica.Links()])
+        #expect(stage.network.sfu.streams[0].replicas.map(\.takers) == [StreamReplica.Takers()])
+    }
+
+    @Test("Who has lost its picture at a replica has a key frame made")
+    func keyFrame() throws {
+        var stage = try Stage()
+        stage.send(100)
+        let requests = stage.publisher.keyFrameRequests
+        stage.network.peerShard?.requestKeyFrame(stream: 0, layer: 0)
+        stage.network.settleRelay()
+        stage.send(50)
+        #expect(stage.publisher.keyFrameRequests == requests + 1)
+    }
+
+    @Test("A publisher rests when nobody takes its stream at either shard, and wakes up for a viewer of a replica")
+    func resting() throws {
+        var stage = try Stage()
+        stage.send(100)
+        let (network, publisher) = (stage.network, stage.publisher)
+        network.sfu.end(stage.here.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        stage.send(200)
+        #expect(!publisher.isPaused(.video))
+        network.peerShard?.end(stage.beside.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        stage.send(500)
+        #expect(publisher.isPaused(.video) && publisher.isPaused(.audio))
+        let late = try network.viewBeside()
+        #expect(network.run { late.isConnected && !publisher.isPaused(.video) })
+        stage.send(100)
+        #expect(late.video.count > 70)
+    }
+
+    @Test(
+        "The replica ends with its stream, and tells its viewers why",
+        arguments: [.ended, .failed] as [StreamEndedReason])
+    func ending(reason: StreamEndedReason) throws {
+        var stage = try Stage()
+        stage.send(50)
+        stage.network.sfu.end(stage.publisher.id, reason: reason, at: stage.network.now)
+        stage.network.settleRelay()
+        #expect(stage.network.endedReason(of: stage.beside.id) == reason)
+        #expect(stage.network.endedReason(of: stage.here.id) == reason)
+        let ends = stage.network.events.count { if case .ended(stage.publisher.id, _) = $0 { true } else { false } }
+        #expect(ends == 1)
+        let network = stage.network
+        #expect(network.run { network.sfu.peerCount == 0 && network.peerShard?.streams.count == 0 })
+    }
+
+    @Test("A replica whose home is never heard of ends by itself")
+    func forgotten() throws {
+        var stage = try Stage()
+        stage.send(50)
+        let network = stage.network
+        network.sfu.streams[0].replicas = []
+        #expect(network.run(within: .seconds(8)) { network.endedReason(of: stage.beside.id) == .failed })
+    }
+
+    @Test("The publisher is asked for what the links of both shards' viewers carry")
+    func sharedLimit() throws {
+        var stage = try Stage()
+        var narrow = VirtualNetwork.Link(delay: .milliseconds(20))
+        narrow.down.rate = .kilobits(150)
+        stage.beside.link = narrow
+        stage.here.link = narrow
+        stage.send(900)
+        let home = stage.network.sfu.streams[0].quality.sharedLimit.bitrate
+        let replica = stage.network.peerShard?.streams[0].quality.sharedLimit.bitrate
+        #expect(home != nil && home == replica)
+    }
+
+    @Test("Figures are of the stream, whichever shard its viewers are at")
+    func figures() throws {
+        var stage = try Stage()
+        stage.send(100)
+        let all = stage.network.sfu.figures + (stage.network.peerShard?.figures ?? [])
+        let merged = StreamMetrics.merged(all)
+        #expect(merged.count == 1)
+        #expect(merged.first?.viewers == 2)
+        #expect(merged.first?.received.packets == stage.network.sfu.figures.first?.received.packets)
+        #expect(merged.first?.sent.packets ?? 0 > (stage.network.sfu.figures.first?.sent.packets ?? 0) * 19 / 10)
+        #expect(stage.network.sfu.statistics(of: stage.publisher.id)?.viewers == 2)
+    }
+}

@@ -1,0 +1,173 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Times and counts that the relay tells, and retransmissions.
+struct ReportTests {
+    @Test("RTCP3: a publisher's clock an hour off: sound and picture agree, by the relay's clock")
+    func rtcp3() throws {
+        let network = VirtualNetwork()
+        let hour = TimeSpan.seconds(3600 as Int64)
+        let publisher = try network.publish(.h264, clockOffset: hour)
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.h264)
+        broadcast.pictures.timestampInterval = 1800
+        broadcast.send(150, from: publisher, by: network, clockOffset: hour)
+        network.run(for: .milliseconds(200))
+        let pictures = viewer.video.map(\.frame).suffix(100)
+        let sounds = viewer.audio.suffix(100)
+        #expect(pictures.count == 100 && sounds.count == 100)
+        for frame in Array(pictures) + Array(sounds) {
+            let number = try #require(broadcast.number(of: frame))
+            let said = try #require(broadcast.sent[number].captureTime)
+            let captured = try #require(frame.captureTime)
+            // Late by the way from the publisher to the relay, which nobody can know.
+            let error = captured - (said - hour) - .milliseconds(10)
+            #expect(abs(error.nanoseconds) < 2_000_000)
+        }
+    }
+
+    @Test("RTCP1: the first report of each track comes with its first packets, to a late joiner too")
+    func rtcp1() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        #expect(network.run { publisher.isConnected })
+        var broadcast = Broadcast(.vp8, keyFrameInterval: 10)
+        broadcast.send(40, from: publisher, by: network)
+        let viewer = try network.scriptViewer()
+        broadcast.send(40, from: publisher, by: network)
+        for type in [MediaType.video, .audio] {
+            let ssrc = try #require(viewer.media(type).remoteSources.first?.ssrc)
+            let first = try #require(viewer.packets(ssrc).first)
+            let report = try #require(viewer.firstReport(of: ssrc))
+            #expect(abs((report - first.arrival).nanoseconds) < 1_000_000)
+        }
+    }
+
+    @Test("reports leave with packets, and alone where there are none")
+    func company() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        // What reports wait for does not come in their own time.
+        for _ in 0..<300 {
+            broadcast.send(1, from: publisher, by: network)
+            network.run(for: .milliseconds(13))
+        }
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let packets = Set(viewer.packets(source.ssrc).map(\.arrival))
+        let reports = viewer.reports(of: source.ssrc)
+        #expect(reports.count > 10)
+        #expect(reports.allSatisfy(packets.contains))
+        network.run(for: .milliseconds(2_500))
+        let alone = viewer.reports(of: source.ssrc).dropFirst(reports.count)
+        #expect((2...3).contains(alone.count))
+    }
+
+    @Test("who lacks a packet has a turn of its own, and the others are not asked for its sake")
+    func ownTurn() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<3).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        let viewer = viewers[1]
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let lost = [viewer.packets(source.ssrc)[5].header.sequenceNumber]
+        viewer.report { writer in
+            writer.receiverReport(ssrc: 9)
+            _ = writer.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: lost.span)
+        }
+        network.injectUnpolled(viewer.takeQueue(), from: viewer)
+        let busy = (streams: network.sfu.busyStreams.count, viewers: network.sfu.busyViewers.count)
+        #expect(busy == (0, 1))
+        network.settleRelay()
+        network.run(for: .milliseconds(100))
+        #expect(viewer.packets(source.rtxSSRC).count == 1)
+    }
+
+    @Test("NACK5, NACK2: a NACK is answered under RTX's own SSRC and numbers, once in a round trip")
+    func nack() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let original = viewer.packets(source.ssrc)[5]
+        func ask() {
+            let lost = [original.header.sequenceNumber]
+            viewer.report { writer in
+                writer.receiverReport(ssrc: 9)
+                _ = writer.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: lost.span)
+            }
+            network.settle(viewer)
+        }
+        ask()
+        network.run(for: .milliseconds(5))
+        ask()
+        network.run(for: .milliseconds(100))
+        #expect(viewer.packets(source.rtxSSRC).count == 1)
+        ask()
+        network.run(for: .milliseconds(100))
+        let repeated = viewer.packets(source.rtxSSRC)
+        #expect(repeated.count == 2)
+        for packet in repeated {
+            let number = packet.payload[0..<2].reduce(UInt16(0)) { $0 << 8 | UInt16($1) }
+            #expect(number == original.header.sequenceNumber)
+            #expect(Array(packet.payload[2...]) == original.payload)
+            #expect(packet.header.timestamp == original.header.timestamp)
+            #expect(packet.header.marker == original.header.marker)
+            #expect(packet.header.payloadType == viewer.media(.video).rtxPayloadType)
+        }
+        #expect(repeated[1].header.sequenceNumber == repeated[0].header.sequenceNumber &+ 1)
+        #expect(network.sfu.statistics(of: viewer.id)?.nackCount == 3)
+    }
+
+    @Test("SRTP1: no number is ever sent twice, whatever the viewers ask for and the publisher repeats")
+    func srtp1() throws {
+        let network = VirtualNetwork(seed: 5)
+        network.link.loss = 4
+        network.link.duplication = 10
+        network.link.jitter = .milliseconds(20)
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<3).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var seen: Set<[UInt8]> = []
+        var repetitions = 0
+        var sent = 0
+        network.onSending = { bytes, path in
+            guard bytes.count > 12, (128...191).contains(bytes[0]), !(192...223).contains(bytes[1]) else { return }
+            sent += 1
+            if !seen.insert(Array(bytes[2..<4] + bytes[8..<12]) + "\(path.remote)".utf8).inserted { repetitions += 1 }
+        }
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(150, from: publisher, by: network)
+        #expect(repetitions == 0)
+        #expect(sent > 3 * 2 * 150)
+    }
+}
+
+extension ScriptedPeer {
+    /// When the first sender report of that SSRC came.
+    func firstReport(of ssrc: UInt32) -> Instant? { reports(of: ssrc).first }
+
+    /// When sender reports of that SSRC came.
+    func reports(of ssrc: UInt32) -> [Instant] {
+        control.filter { compound in
+            var reader = RTCPReader()
+            while let packet = reader.next(in: compound.bytes.span) {
+                if case .senderReport(let information, _) = packet, information.ssrc == ssrc { return true }
+            }
+            return false
+        }.map(\.arrival)
+    }
+}

@@ -1,0 +1,138 @@
+import PCastCore
+import PCastRTP
+import PCastSFU
+import PCastWebRTC
+import Testing
+
+/// What of a packet passes through the relay, what is made anew, and with which packet a layer begins.
+struct RewritingTests {
+    @Test("SW9: what belongs to one hop is written anew, and what belongs to the picture passes as it is")
+    func sw9() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        let said = Self.values
+        let keyFrame: [UInt8] = [0x10, 0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01, 7, 7]
+        for number in 0..<5 {
+            let payload = number == 0 ? keyFrame : [0x10, 0x11, 2, 0, 7, 7]
+            publisher.say(
+                .video, sequence: UInt16(500 + number), timestamp: UInt32(number) * 3_000, payload: payload,
+                transportSequenceNumber: UInt16(9_000 + 7 * number), extensions: said)
+            network.settle(publisher)
+            network.run(for: .milliseconds(33))
+        }
+        let media = viewer.media(.video)
+        let packets = viewer.packets(media.remoteSources.first?.ssrc)
+        try #require(packets.count == 5)
+        var numbers: [UInt16] = []
+        for packet in packets {
+            let (block, map) = (packet.header.extensions, media.extensionMap)
+            let passed = RTPExtensionValues.forwarded(block, in: packet.bytes.span, by: map)
+            let name = block.mid(in: packet.bytes.span, by: map)
+            let mid = name.map { String(decoding: packet.bytes[$0], as: UTF8.self) }
+            let rid = block.rid(in: packet.bytes.span, by: map)
+            let sendTime = block.absoluteSendTime(in: packet.bytes.span, by: map)
+            #expect(passed.videoOrientation == said.videoOrientation)
+            // How long pictures wait is the viewer's link's affair, which the relay knows.
+            #expect(passed.playoutDelay != nil && passed.playoutDelay != said.playoutDelay)
+            #expect(passed.absoluteCaptureTime?.ntpTimestamp == said.absoluteCaptureTime?.ntpTimestamp)
+            // The viewer's own sections have names of their own.
+            #expect(mid == nil || mid == media.mid)
+            #expect(rid == nil)
+            #expect(sendTime != said.absoluteSendTime)
+            let number = block.transportSequenceNumber(in: packet.bytes.span, by: map)
+            if let number { numbers.append(number) }
+        }
+        #expect(numbers.count == 5 && zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+    }
+
+    /// Of a publisher's hop.
+    private static let values: RTPExtensionValues = {
+        var values = RTPExtensionValues()
+        values.mid = RTPStreamIdentifier("publishers")
+        values.absoluteSendTime = AbsoluteSendTime(rawValue: 0x12_3456)
+        values.playoutDelay = PlayoutDelay(minimum: .milliseconds(50), maximum: .milliseconds(400))
+        values.videoOrientation = 3
+        values.absoluteCaptureTime = AbsoluteCaptureTime(ntpTimestamp: 0xEC00_0000_1234_5678)
+        return values
+    }()
+
+    /// Two layers of H.264, of which each frame is one packet but for key frames.
+    private struct Layers {
+        let publisher: ScriptedPeer
+        let network: VirtualNetwork
+        private var sequences: [UInt16] = [100, 200]
+        private var frame: UInt32 = 0
+
+        init(_ publisher: ScriptedPeer, _ network: VirtualNetwork) {
+            self.publisher = publisher
+            self.network = network
+        }
+
+        /// What a layer sends of one picture; the last byte of each packet tells the layer.
+        static func keyFrame(_ layer: Int) -> [[UInt8]] {
+            let sets: [[UInt8]] = [[0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], [0x68, 0xCE, 0x3C, 0x80]]
+            return sets.map { $0 + [UInt8(layer)] } + [[0x65, 0x88, 0x84] + filling(layer)]
+        }
+        /// It refers to a picture parameter set that the layer has not sent.
+        static func withoutSets(_ layer: Int) -> [[UInt8]] { [[0x65, 0x88, 0x44] + filling(layer)] }
+        static func picture(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
+        private static func filling(_ layer: Int) -> [UInt8] {
+            [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)]
+        }
+
+        mutating func send(low: [[UInt8]], high: [[UInt8]]) {
+            for (layer, packets) in [low, high].enumerated() {
+                for (index, payload) in packets.enumerated() {
+                    publisher.say(
+                        .video, sequence: sequences[layer], timestamp: frame * 3_600, payload: payload,
+                        marker: index == packets.count - 1, ssrc: UInt32(10 + layer), rid: ["l", "h"][layer])
+                    sequences[layer] &+= 1
+                }
+            }
+            let wall = VirtualNetwork.clock.wallTime(at: network.now)
+            for layer in 0..<2 {
+                publisher.report { writer in
+                    writer.senderReport(
+                        SenderInformation(
+                            ssrc: UInt32(10 + layer), ntpTimestamp: wall.ntpTimestamp, rtpTimestamp: frame * 3_600,
+                            packetCount: 1, octetCount: 1))
+                }
+            }
+            frame += 1
+            network.settle(publisher)
+            network.run(for: .milliseconds(40))
+        }
+    }
+
+    @Test(
+        "SW6: a layer of H.264 is not begun at an IDR picture whose parameter sets nobody knows, but at the sets before one"
+    )
+    func sw6() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
+        #expect(network.run { publisher.isConnected })
+        var layers = Layers(publisher, network)
+        layers.send(low: Layers.keyFrame(0), high: Layers.keyFrame(1))
+        let viewer = try network.scriptViewer()
+        #expect(network.run { viewer.isConnected })
+        try network.sfu.pin(viewer.id, layer: "h", at: network.now)
+        layers.send(low: Layers.keyFrame(0), high: Layers.keyFrame(1))
+        for _ in 0..<25 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
+        #expect(viewer.packets.last?.payload.last == 1)
+        try network.sfu.pin(viewer.id, layer: "l", at: network.now)
+        network.settleRelay()
+        layers.send(low: Layers.withoutSets(0), high: Layers.picture(1))
+        for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
+        #expect(viewer.packets.last?.payload.last == 1, "the best layer goes on until the other one can be decoded")
+        layers.send(low: Layers.keyFrame(0), high: Layers.picture(1))
+        for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
+        let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
+        let change = try #require(packets.lastIndex { $0.payload.last == 1 }).advanced(by: 1)
+        #expect(packets.dropFirst(change).prefix(3).map { $0.payload[0] } == [0x67, 0x68, 0x65])
+        #expect(packets.dropFirst(change).allSatisfy { $0.payload.last == 0 })
+        let numbers = packets.map(\.header.sequenceNumber)
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+    }
+}

@@ -1,0 +1,10 @@
+import PCastSFU
+import PCastWebRTC
+
+extension SFUError {
+    /// The reasons of the sections that were not acceptable; nil for another error.
+    var problemCodes: [String]? {
+        guard case .unacceptable(let problems) = self else { return nil }
+        return problems.map(\.reason.code)
+    }
+}

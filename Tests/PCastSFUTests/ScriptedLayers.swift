@@ -1,0 +1,168 @@
+import PCastCore
+import PCastRTP
+import PCastSFU
+
+@testable import PCastWebRTC
+
+/// Three layers of one picture from a publisher whose packets are the test's: VP8 of one packet a frame, each layer with
+/// numbers, times and sizes of its own, and picture ids of its own (RFC 7741).
+struct ScriptedLayers {
+    struct Layer {
+        let rid: String
+        let ssrc: UInt32
+        /// Of the pictures, told in key frames.
+        let width: UInt16
+        let frameSize: Int
+        var sequence: UInt16
+        var timestampOffset: UInt32
+        var pictureID: UInt16
+        var tl0PictureIndex: UInt8
+        var isSent = true
+        /// Whether sender reports of it are sent.
+        var isReported = true
+        /// Key frames that the layer's encoder was asked for.
+        var requestsSeen = 0
+        var wantsKeyFrame = true
+    }
+
+    /// What a frame's bytes tell of it.
+    struct Frame: Hashable {
+        let layer: UInt8
+        let number: UInt32
+        let isKeyFrame: Bool
+    }
+
+    static let rids = ["l", "m", "h"]
+    static let interval = TimeSpan.milliseconds(40)
+
+    var layers: [Layer]
+    private(set) var count: UInt32 = 0
+
+    init() {
+        layers = [
+            Layer(
+                rid: "l", ssrc: 10, width: 320, frameSize: 250, sequence: 100, timestampOffset: 5_000, pictureID: 300,
+                tl0PictureIndex: 7),
+            Layer(
+                rid: "m", ssrc: 20, width: 640, frameSize: 600, sequence: 60_000, timestampOffset: 0xFFFF_F000,
+                pictureID: 0x7FF0, tl0PictureIndex: 250),
+            Layer(
+                rid: "h", ssrc: 30, width: 1280, frameSize: 1_150, sequence: 7_000, timestampOffset: 1_000_000,
+                pictureID: 12, tl0PictureIndex: 100),
+        ]
+    }
+
+    /// Sends so many pictures in all layers, each with the key frames that it was asked for.
+    mutating func send(_ pictures: Int, from peer: ScriptedPeer, by network: VirtualNetwork) {
+        for _ in 0..<pictures {
+            for index in layers.indices { say(index, from: peer) }
+            if count % 12 == 0 { report(from: peer, by: network) }
+            count += 1
+            network.settle(peer)
+            network.run(for: Self.interval)
+            followRequests(peer)
+        }
+    }
+
+    private mutating func followRequests(_ peer: ScriptedPeer) {
+        for index in layers.indices {
+            let ssrc = layers[index].ssrc
+            let requests = peer.hears { if case .pictureLossIndication(_, ssrc) = $0 { true } else { false } }
+            if requests > layers[index].requestsSeen { layers[index].wantsKeyFrame = true }
+            layers[index].requestsSeen = requests
+        }
+    }
+
+    /// A picture's time since the first, in ticks.
+    private static func ticks(_ number: UInt32) -> UInt32 { number &* 3_600 }
+
+    private mutating func say(_ index: Int, from peer: ScriptedPeer) {
+        guard layers[index].isSent else { return }
+        let layer = layers[index]
+        var descriptor = VP8PayloadDescriptor()
+        descriptor.startsPartition = true
+        descriptor.pictureID = VP8PictureID(layer.pictureID, width: .long)
+        descriptor.tl0PictureIndex = layer.tl0PictureIndex
+        descriptor.temporalID = 0
+        var head = [UInt8](repeating: 0, count: VP8PayloadDescriptor.maximumSize)
+        let size = head.withUnsafeMutableBytes { descriptor.write(into: $0) }
+        let frame = Self.bytes(
+            Frame(layer: UInt8(index), number: count, isKeyFrame: layer.wantsKeyFrame), width: layer.width,
+            size: layer.frameSize)
+        peer.say(
+            .video, sequence: layer.sequence, timestamp: Self.ticks(count) &+ layer.timestampOffset,
+            payload: Array(head.prefix(size)) + frame, ssrc: layer.ssrc, rid: layer.rid)
+        layers[index].wantsKeyFrame = false
+        layers[index].sequence &+= 1
+        layers[index].pictureID = (layer.pictureID + 1) & 0x7FFF
+        layers[index].tl0PictureIndex &+= 1
+    }
+
+    /// The publisher's clock is an hour ahead.
+    private func report(from peer: ScriptedPeer, by network: VirtualNetwork) {
+        let wall = VirtualNetwork.clock.wallTime(at: network.now) + .seconds(3_600 as Int64)
+        for layer in layers where layer.isReported && layer.isSent {
+            peer.report { writer in
+                writer.senderReport(
+                    SenderInformation(
+                        ssrc: layer.ssrc, ntpTimestamp: wall.ntpTimestamp,
+                        rtpTimestamp: Self.ticks(count) &+ layer.timestampOffset, packetCount: 1, octetCount: 1))
+            }
+        }
+    }
+
+    private static func bytes(_ frame: Frame, width: UInt16, size: Int) -> [UInt8] {
+        let low = UInt8(truncatingIfNeeded: width)
+        let high = UInt8(truncatingIfNeeded: width >> 8)
+        let start: [UInt8] =
+            frame.isKeyFrame ? [0x10, 2, 0, 0x9D, 1, 0x2A, low, high, 0xE0, 1] : [0x11, 2, 0, 0, 0, 0, 0, 0, 0, 0]
+        let told = start + [frame.layer] + withUnsafeBytes(of: frame.number.bigEndian) { Array($0) }
+        return told + [UInt8](repeating: 7, count: size - told.count)
+    }
+
+    /// What a viewer got in one packet, and how it was numbered.
+    struct Seen {
+        let frame: Frame
+        let sequence: UInt16
+        let timestamp: UInt32
+        let pictureID: UInt16
+        let tl0PictureIndex: UInt8
+
+        init?(_ packet: ScriptedPeer.Packet) {
+            guard let descriptor = VP8PayloadDescriptor.parse(packet.payload.span) else { return nil }
+            let frame = packet.payload.dropFirst(descriptor.size)
+            guard frame.count > 15 else { return nil }
+            let told = Array(frame.dropFirst(10).prefix(5))
+            self.frame = Frame(
+                layer: told[0], number: told.dropFirst().reduce(0) { $0 << 8 | UInt32($1) },
+                isKeyFrame: frame[frame.startIndex] & 1 == 0)
+            sequence = packet.header.sequenceNumber
+            timestamp = packet.header.timestamp
+            pictureID = descriptor.pictureID?.value ?? 0
+            tl0PictureIndex = descriptor.tl0PictureIndex ?? 0
+        }
+    }
+}
+
+extension ScriptedPeer {
+    /// What arrived of the video.
+    var seen: [ScriptedLayers.Seen] {
+        packets(media(.video).remoteSources.first?.ssrc).compactMap { ScriptedLayers.Seen($0) }
+    }
+
+    /// Tells the relay what this viewer's link carries, as one that does not report arrivals does.
+    func allow(_ kilobits: Int64, by network: VirtualNetwork) {
+        report { writer in
+            writer.receiverReport(ssrc: 1)
+            writer.receiverEstimatedBitrate(
+                senderSSRC: 1, bitrate: .kilobits(kilobits), ssrcs: [UInt32(0)].span)
+        }
+        network.settle(self)
+    }
+}
+
+extension VirtualNetwork {
+    func layers(viewedBy peer: ScriptedPeer) -> ViewedLayers? { sfu.layers(viewedBy: peer.id) }
+
+    func layers(viewedBy peer: CallPeer) -> ViewedLayers? { sfu.layers(viewedBy: peer.id) }
+}

@@ -1,0 +1,174 @@
+import PCastCore
+import PCastNetworkEmulation
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastSFU
+
+/// Two shards behind one address: what lands at the one whose peer it is not is handed over.
+struct ShardTests {
+    @Test("A stream comes whole to viewers whose datagrams land anywhere", arguments: 1...8 as ClosedRange<UInt64>)
+    func landing(seed: UInt64) throws {
+        let network = VirtualNetwork(seed: seed, shards: 2)
+        // The publisher's too, with every other seed.
+        if seed % 2 == 0 { _ = network.newAddress() }
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<4).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(200, from: publisher, by: network)
+        network.run(for: .seconds(1))
+        for viewer in viewers {
+            #expect(viewer.video.count { broadcast.isSame($0.frame) } == 200)
+        }
+        #expect(network.peerShard?.peerCount == 0)
+        #expect(network.sfu.shardMessagesLost == 0 && network.peerShard?.shardMessagesLost == 0)
+    }
+
+    @Test("What is measured by a report goes by when that came, be it read later, or handed over", arguments: 1...2)
+    func readLate(shards: Int) throws {
+        let network = VirtualNetwork(shards: shards)
+        network.readingDelay = .milliseconds(5)
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<4).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(150, from: publisher, by: network)
+        // The link takes 20 ms; of these the relay is told that reports came 5 ms before they did.
+        for viewer in viewers {
+            let measured = try #require(network.sfu.statistics(of: viewer.id)?.roundTrip)
+            #expect(abs((measured - .milliseconds(15)).nanoseconds) < 500_000, "\(measured)")
+        }
+    }
+
+    @Test("A peer that moves, and lands elsewhere then, goes on", arguments: [true, false])
+    func moving(movesPublisher: Bool) throws {
+        let network = VirtualNetwork(shards: 2)
+        network.link.delay = .milliseconds(30)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        for _ in 0..<4 {
+            network.rebind(movesPublisher ? publisher : viewer)
+            let before = viewer.video.count
+            broadcast.send(150, from: publisher, by: network)
+            #expect(viewer.video.count - before > 120)
+        }
+        #expect(network.endedReason(of: publisher.id) == nil && network.endedReason(of: viewer.id) == nil)
+    }
+
+    @Test("A shard forgets where its neighbour's peers were when they are gone")
+    func forgetting() throws {
+        let network = VirtualNetwork(shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<6).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        #expect(network.peerShard?.shardLinks.paths.count == 7)
+        for viewer in viewers { network.sfu.end(viewer.id, reason: .ended, at: network.now) }
+        network.settleRelay()
+        #expect(network.run { network.sfu.peerCount == 1 })
+        #expect(network.peerShard?.shardLinks.paths.count == 1)
+        network.sfu.end(publisher.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        #expect(network.run { network.sfu.peerCount == 0 })
+        #expect(network.peerShard?.shardLinks.paths.isEmpty == true)
+    }
+
+    @Test("A path is the peer's that passed a check on it last; who is only asked there takes it from nobody")
+    func claims() throws {
+        let network = VirtualNetwork(shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.viewBeside()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        let path = try #require(network.sfu.paths.places.entries.first?.path)
+        let place = try #require(network.sfu.paths[path])
+        func claim(_ claim: ShardMessageBatch.PathClaim) {
+            let batch = ShardMessageBatch()
+            batch.append(.path(path, claim))
+            network.sfu.take(batch, from: 1, at: network.now)
+        }
+        claim(.asked)
+        #expect(network.sfu.paths[path] == place && network.sfu.shardLinks.paths[path] == nil)
+        claim(.taken)
+        #expect(network.sfu.paths[path] == nil && network.sfu.shardLinks.paths[path] == 1)
+        claim(.left)
+        #expect(network.sfu.shardLinks.paths[path] == nil)
+        // The next check makes it the publisher's again.
+        #expect(network.run { network.sfu.paths[path] == place })
+    }
+
+    @Test("What no neighbour takes is dropped and counted, and what was taken is used again")
+    func bound() {
+        var shardLinks = ShardLinks(of: Shard(0, of: 2), maximumPeers: 10)
+        let bytes = [UInt8](repeating: 7, count: 1_000)
+        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
+        func fill(_ count: Int) {
+            for _ in 0..<count {
+                bytes.withUnsafeBytes {
+                    shardLinks.give($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+                }
+            }
+        }
+        let fitting = ShardMessageBatch.byteCapacity / 1_000 * ShardLinks.maximumBatches
+        fill(fitting)
+        #expect(shardLinks.lost == 0)
+        fill(3)
+        #expect(shardLinks.lost == 3)
+        var count = 0
+        while let (shard, batch) = shardLinks.poll() {
+            #expect(shard == 1)
+            count += batch.shardMessages.count
+            shardLinks.takeBack(batch)
+        }
+        #expect(count == fitting)
+        fill(fitting)
+        #expect(shardLinks.lost == 3)
+    }
+
+    @Test("A neighbour that reads nothing costs little room, and the others none; nothing is lost, or out of order")
+    func standstill() {
+        var shardLinks = ShardLinks(of: Shard(0, of: 3), maximumPeers: 10)
+        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
+        func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255)] }
+        var waiting: [ShardMessageBatch] = []
+        for number in 0..<1_000 {
+            bytes(number).withUnsafeBytes {
+                shardLinks.give($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+            }
+            while let (shard, batch) = shardLinks.poll() {
+                #expect(shard == 1)
+                waiting.append(batch)
+            }
+        }
+        // Two of one datagram, and one that was full.
+        #expect(waiting.map(\.shardMessages.count) == [1, 1, ShardMessageBatch.parcelCapacity])
+        #expect(shardLinks.isHolding)
+        shardLinks.give(.path(path, .left), to: 2)
+        let other = shardLinks.poll()
+        #expect(other?.shard == 2)
+        #expect(shardLinks.poll() == nil)
+        var read: [[UInt8]] = []
+        while !waiting.isEmpty {
+            let batch = waiting.removeFirst()
+            for case .datagram(let range, _, _) in batch.shardMessages { read.append(Array(batch.bytes(range))) }
+            shardLinks.takeBack(batch)
+            while let (_, batch) = shardLinks.poll() { waiting.append(batch) }
+        }
+        #expect(read == (0..<1_000).map(bytes))
+        #expect(shardLinks.lost == 0 && !shardLinks.isHolding)
+    }
+
+    @Test("A fragment tells its shard, and a stranger's tells none that there is not")
+    func ufrags() {
+        var generator = SeededGenerator(seed: 1)
+        for number in 0..<Shard.maximumCount {
+            let credentials = ICECredentials.random(ufragLength: 12, mark: number, using: &generator)
+            #expect(credentials.ufrag.utf8.count == 12)
+            #expect(credentials.ufrag.utf8.first.flatMap(ICECredentials.mark) == number)
+        }
+        #expect(ICECredentials.mark(of: UInt8(ascii: "~")) == nil)
+    }
+}

@@ -1,0 +1,66 @@
+import PCastCore
+import PCastNetworkEmulation
+
+/// Coded frames of no meaning, each of its own bytes, as packetizers and key frame detection want them.
+struct TestFrames {
+    var codec: Codec
+    /// From one key frame to the next; 0 for the first alone.
+    var keyFrameInterval = 0
+    var keyFrameSize = 5000
+    var frameSize = 1800
+    var firstTicks: Int64 = 0
+    private(set) var count = 0
+    private var generator: SeededGenerator
+
+    init(_ codec: Codec, seed: UInt64 = 1, keyFrameInterval: Int = 0) {
+        self.codec = codec
+        timestampInterval = codec == .opus ? 960 : 3000
+        self.keyFrameInterval = keyFrameInterval
+        generator = SeededGenerator(seed: seed)
+    }
+
+    /// Ticks from one frame to the next.
+    var timestampInterval: Int64
+
+    mutating func next(isKeyFrame: Bool? = nil, captureTime: WallTime? = nil) -> EncodedFrame {
+        let isKeyFrame = isKeyFrame ?? (count == 0 || keyFrameInterval > 0 && count % keyFrameInterval == 0)
+        let bytes: [UInt8] =
+            switch codec {
+            case .h264: h264(isKeyFrame)
+            case .vp8: vp8(isKeyFrame)
+            case .opus: [0xFC] + random(120)
+            }
+        defer { count += 1 }
+        return EncodedFrame(
+            codec: codec, bytes: bytes, isKeyFrame: isKeyFrame || codec == .opus,
+            timestamp: MediaTime(ticks: firstTicks + Int64(count) * timestampInterval, rate: codec.clockRate),
+            captureTime: captureTime)
+    }
+
+    private mutating func h264(_ isKeyFrame: Bool) -> [UInt8] {
+        let start: [UInt8] = [0, 0, 0, 1]
+        guard isKeyFrame else { return start + [0x41, 0x9A] + random(frameSize) }
+        let parameters = start + [0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01] + start + [0x68, 0xCE, 0x3C, 0x80]
+        return parameters + start + [0x65, 0x88] + random(keyFrameSize)
+    }
+
+    private mutating func vp8(_ isKeyFrame: Bool) -> [UInt8] {
+        isKeyFrame
+            ? [0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01] + random(keyFrameSize)
+            : [0x11, 0x02, 0x00] + random(frameSize)
+    }
+
+    /// No zeros among them: a start code would divide the unit, and a zero at its end be cut off.
+    private mutating func random(_ size: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(size + 8)
+        while bytes.count < size {
+            var word = generator.next()
+            for _ in 0..<8 {
+                bytes.append(UInt8(truncatingIfNeeded: word) | 1)
+                word >>= 8
+            }
+        }
+        return Array(bytes.prefix(size))
+    }
+}

@@ -1,0 +1,53 @@
+import PCastCore
+
+/// What must hold of all that a viewer was given, whatever its network did.
+struct ViewerWitness {
+    let viewer: CallPeer
+    let broadcast: Broadcast
+
+    /// What does not hold; empty when all does.
+    func offences() -> [String] {
+        var offences = order(viewer.video.map(\.frame), "picture") + order(viewer.audio, "sound")
+        var previous: Int?
+        for (frame, _) in viewer.video {
+            let number = broadcast.number(of: frame)
+            // Each picture is made of the one before it, unless it is a key frame.
+            if !frame.isKeyFrame, previous == nil || number != previous.map({ $0 + 1 }) {
+                offences.append("picture \(number ?? -1) came after \(previous ?? -1)")
+            }
+            previous = number
+        }
+        return offences
+    }
+
+    private func order(_ frames: [EncodedFrame], _ name: String) -> [String] {
+        var offences: [String] = []
+        if frames.contains(where: { broadcast.number(of: $0) == nil }) {
+            offences.append("a \(name) that was never sent")
+        }
+        if !broadcast.keepsTime(frames) { offences.append("a \(name)'s time is not what it was") }
+        let numbers = frames.compactMap { broadcast.number(of: $0) }
+        for (former, latter) in zip(numbers, numbers.dropFirst()) where former >= latter {
+            offences.append("\(name) \(latter) came after \(former)")
+        }
+        return offences
+    }
+
+    /// How many pictures and packets of sound it has of the last so many that were sent.
+    func received(ofLast count: Int) -> (pictures: Int, sounds: Int) {
+        let first = broadcast.sent.count - count
+        func recent(_ frames: [EncodedFrame]) -> Int {
+            frames.reversed().prefix { (broadcast.number(of: $0) ?? 0) >= first }.count
+        }
+        return (recent(viewer.video.map(\.frame)), recent(viewer.audio))
+    }
+
+    /// The longest that one of the last so many pictures took from being sent to coming out.
+    func longestWay(ofLast count: Int) -> TimeSpan {
+        let first = broadcast.sent.count - count
+        return zip(viewer.video, viewer.videoTimes).reversed().reduce(.zero) { longest, picture in
+            guard let number = broadcast.number(of: picture.0.frame), number >= first else { return longest }
+            return max(longest, picture.1 - broadcast.instants[number])
+        }
+    }
+}

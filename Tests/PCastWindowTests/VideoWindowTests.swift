@@ -1,0 +1,201 @@
+import Foundation
+import PCastCore
+import Testing
+
+@testable import PCastWindow
+
+/// Everything here happens on X servers of the tests' own; what is seen is read from their screens.
+@Suite(
+    "A window",
+    .enabled(if: DisplayServer.isInstalled, "left out: windows: Xvfb is not installed (apt-get install xvfb)"),
+    .enabled(
+        if: SDLLibrary.shared != nil, "left out: windows: SDL 2 is not installed (apt-get install libsdl2-2.0-0)"),
+    .enabled(if: WindowProgram.path != nil, "left out: windows: PCastWindowing was not built"),
+    .timeLimit(.minutes(5)), .serialized)
+struct VideoWindowTests {
+    private static let (red, green, blue, white): (UInt32, UInt32, UInt32, UInt32) =
+        (0xFF0000, 0x00FF00, 0x0000FF, 0xFFFFFF)
+
+    /// Whether the four quarters of a part of the screen have these colours.
+    private static func shows(
+        _ picture: VideoFrame, _ colours: [UInt32], x: Int, y: Int, width: Int, height: Int
+    ) -> Bool {
+        let (left, right) = (x + width / 5, x + width * 4 / 5)
+        let (top, bottom) = (y + height / 3, y + height * 4 / 5)
+        return picture.shows(colours[0], left, top) && picture.shows(colours[1], right, top)
+            && picture.shows(colours[2], left, bottom) && picture.shows(colours[3], right, bottom)
+    }
+
+    private static let upright = [red, green, blue, white]
+
+    @Test("SDL is loaded when a window is opened and not before; it appears as large as its first picture")
+    func firstPicture() throws {
+        let server = try DisplayServer()
+        let user = try DisplayUser(server)
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        #expect(try program.ask("window") == "made")
+        #expect(try program.ask("libraries") == "no SDL")
+        #expect(try program.ask("open") == "open")
+        #expect(try program.ask("libraries") == "SDL")
+        #expect(try program.ask("show 400 300 7") == "done")
+        // In the middle of the screen.
+        let seen = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 400, height: 300) }
+        #expect(Self.shows(seen, Self.upright, x: 200, y: 150, width: 400, height: 300))
+        #expect(seen.shows(0, 100, 300))
+        #expect(try program.ask("drawing") == "x11, libyuv")
+    }
+
+    @Test("pictures are letterboxed, filled, mirrored and turned", arguments: ["software", "accelerated"])
+    func arrangement(drawing: String) throws {
+        let server = try DisplayServer()
+        let user = try DisplayUser(server)
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 800 600 \(drawing)")
+        #expect(try program.ask("open") == "open")
+        _ = try program.ask("show 640 360 1")
+        // 800 by 450 in the middle.
+        let boxed = try user.look { Self.shows($0, Self.upright, x: 0, y: 75, width: 800, height: 450) }
+        #expect(Self.shows(boxed, Self.upright, x: 0, y: 75, width: 800, height: 450))
+        #expect(boxed.shows(0, 400, 30) && boxed.shows(0, 400, 570))
+        let cases: [(String, [UInt32], Int, Int, Int, Int)] = [
+            ("letterbox 1 0", [Self.green, Self.red, Self.white, Self.blue], 0, 75, 800, 450),
+            ("letterbox 0 180", [Self.white, Self.blue, Self.green, Self.red], 0, 75, 800, 450),
+            // 337 by 600 in the middle.
+            ("letterbox 0 90", [Self.blue, Self.red, Self.white, Self.green], 232, 0, 337, 600),
+            ("letterbox 0 270", [Self.green, Self.white, Self.red, Self.blue], 232, 0, 337, 600),
+            ("letterbox 1 90", [Self.white, Self.green, Self.blue, Self.red], 232, 0, 337, 600),
+            ("letterbox 2 0", [Self.blue, Self.white, Self.red, Self.green], 0, 75, 800, 450),
+            ("fill 0 0", Self.upright, 0, 0, 800, 600),
+        ]
+        for (arrangement, colours, x, y, width, height) in cases {
+            #expect(try program.ask("arrange \(arrangement)") == "done")
+            let seen = try user.look { Self.isQuartered($0, colours, x, y, width, height) }
+            #expect(Self.isQuartered(seen, colours, x, y, width, height), "\(arrangement), \(drawing)")
+        }
+    }
+
+    /// As `shows`, but in the middles of the quarters: the time strip may be on any side.
+    private static func isQuartered(
+        _ picture: VideoFrame, _ colours: [UInt32], _ x: Int, _ y: Int, _ width: Int, _ height: Int
+    ) -> Bool {
+        let (left, right, top, bottom) = (x + width / 4, x + width * 3 / 4, y + height / 4, y + height * 3 / 4)
+        let isBeside = x == 0 || picture.shows(0, x / 2, 300)
+        return isBeside && picture.shows(colours[0], left, top) && picture.shows(colours[1], right, top)
+            && picture.shows(colours[2], left, bottom) && picture.shows(colours[3], right, bottom)
+    }
+
+    @Test("the time strip can be read from the screen")
+    func strip() throws {
+        let server = try DisplayServer(width: 640, height: 480)
+        let user = try DisplayUser(server)
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window")
+        _ = try program.ask("open")
+        _ = try program.ask("show 640 480 4711")
+        let seen = try user.look { TestPatternStrip.read($0) != nil }
+        #expect(TestPatternStrip.read(seen)?.counter == 4_711)
+    }
+
+    @Test("keys, a change of size and the close button are told; closed, it can be opened again with its picture")
+    func events() throws {
+        let server = try DisplayServer()
+        let user = try DisplayUser(server)
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 400 300")
+        _ = try program.ask("open")
+        #expect(try program.event("event ready") == "event ready(400x300)")
+        _ = try program.ask("show 400 300 1")
+        _ = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 400, height: 300) }
+        try user.press("m")
+        #expect(try program.event("event key").contains("\"m\""))
+        try user.click(button: 3)
+        try user.click()
+        try user.press("s")
+        #expect(try program.event("event clicked") == "event clicked")
+        #expect(try program.event("event key").contains("\"s\""))
+        try user.resize(width: 200, height: 150)
+        #expect(try program.event("event resized") == "event resized(200x150)")
+        let small = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 200, height: 150) }
+        #expect(Self.shows(small, Self.upright, x: 200, y: 150, width: 200, height: 150))
+        try user.pressClose()
+        #expect(try program.event("event closed") == "event closed")
+        let gone = try user.look { $0.shows(0, 250, 200) }
+        #expect(gone.shows(0, 250, 200))
+        _ = try program.ask("show 400 300 2")
+        #expect(try program.ask("open") == "open")
+        #expect(try program.event("event ready") == "event ready(400x300)")
+        let again = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 400, height: 300) }
+        #expect(Self.shows(again, Self.upright, x: 200, y: 150, width: 400, height: 300))
+    }
+
+    @Test("twice as many pictures as the display has ticks: what is left out is counted, and the rest is drawn")
+    func counted() throws {
+        let server = try DisplayServer()
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 320 180")
+        _ = try program.ask("open")
+        let ran = try program.ask("run 360 180")
+        let milliseconds = try #require(ran.split(separator: " ").last.flatMap { Int($0) })
+        _ = try program.ask("close")
+        _ = try program.event("event lost")
+        let words = try program.ask("statistics").split(separator: " ").compactMap { Int($0) }
+        #expect(words.count == 2 && words[0] + words[1] == 360, "\(words)")
+        // 60 a second, and what a picture may come early.
+        #expect((1...milliseconds * 60 / 1_000 + 3).contains(words[0]), "\(words) in \(milliseconds) ms")
+    }
+
+    @Test("a display that goes away loses the window and not the program")
+    func lostDisplay() throws {
+        let server = try DisplayServer()
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 320 180")
+        _ = try program.ask("open")
+        _ = try program.ask("show 320 180 1")
+        server.end()
+        #expect(try program.event("event lost").contains("the display has gone"))
+        #expect(try program.ask("show 320 180 2") == "done")
+        #expect(try program.ask("open").hasPrefix("refused"))
+    }
+
+    /// Whoever gives a picture wakes the thread of windows: what that needs must not be the display, which ended the
+    /// program in one of three rounds. And SDL must not go on without it, which crashed in one of six.
+    @Test("a display that goes away loses the window and not the program, however many pictures come", arguments: 0..<6)
+    func lostWhileDrawing(round: Int) throws {
+        let server = try DisplayServer()
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 320 180")
+        _ = try program.ask("open")
+        try program.give("run 6000 20000")
+        _ = try program.event("event ready")
+        server.end()
+        #expect(try program.event("event lost").contains("the display has gone"))
+        #expect(try program.answer().hasPrefix("ran"))
+        #expect(program.end() == 0)
+    }
+
+    @Test("without a display there is none, and the sentence says so")
+    func noDisplay() throws {
+        let program = try WindowProgram(display: nil)
+        defer { program.end() }
+        _ = try program.ask("window")
+        #expect(try program.ask("open").contains("there is no display"))
+        #expect(program.end() == 0)
+    }
+
+    @Test("a program may end while pictures are drawn", arguments: ["software", "accelerated"])
+    func end(drawing: String) throws {
+        let server = try DisplayServer()
+        let program = try WindowProgram(display: server.display)
+        _ = try program.ask("window 640 480 \(drawing)")
+        _ = try program.ask("open")
+        _ = try program.ask("run 30 60")
+        #expect(program.end() == 0)
+    }
+}

@@ -281,7 +281,7 @@ function showNotifications({ notifications }) {
   const empty = element("nonotifications");
   empty.hidden = notifications.length > 0;
   const words = {
-    pending: "None waits.", failed: "None is failed.",
+    pending: "No notification is waiting.", failed: "No notification has failed.",
     "": callbacks?.length === 0
       ? "No callback address is registered, so nobody is notified. Register one by PUT /pcast/application/ID/callback."
       : "Nobody has been notified yet.",
@@ -350,7 +350,7 @@ async function readNotifications() {
   if (waiting.notifications.length) parts.push(`${number(waiting)} waiting`);
   if (failed.notifications.length) parts.push(`${number(failed)} failed`);
   const fate = element("fate");
-  setText(fate, parts.join(", ") || (callbacks?.length === 0 ? "no address" : shown.notifications.length ? "all delivered" : "none yet"));
+  setText(fate, parts.join(", ") || (callbacks?.length === 0 ? "Not configured" : shown.notifications.length ? "all delivered" : "none yet"));
   fate.className = failed.notifications.length ? "bad" : waiting.notifications.length ? "fair" : "";
   element("resendall").hidden = !failed.notifications.length;
 }

@@ -416,9 +416,9 @@ const qualityWords = {
     "no-data upload-limited": "Your connection lets nothing through.",
   },
 };
-const statusWords = { "all": "All of it", "audio-only": "Sound only", "no-data": "Nothing" };
+const statusWords = { "all": "Good", "audio-only": "Audio only", "no-data": "No data" };
 const reasonWords = {
-  "none": "nothing is held back", "upload-limited": "limited by the way out",
+  "none": "", "upload-limited": "limited by the way out",
   "download-limited": "limited by the way here", "publisher-limited": "limited by the publisher",
   "network-limited": "limited by other viewers",
 };

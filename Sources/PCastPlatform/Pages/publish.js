@@ -20,9 +20,9 @@ let isReturning = false;
 /** Whether the connection is created in a separate document; see makeConnection. */
 let isApart = false;
 const plots = {
-  rate: new Plot("rateplot", "frames a second"), sent: new Plot("sentplot", "sent"),
-  room: new Plot("roomplot", "room on the way out"), roundtrip: new Plot("roundtripplot", "round trip"),
-  lost: new Plot("lostplot", "lost on the way out"),
+  rate: new Plot("rateplot", "frame rate"), sent: new Plot("sentplot", "sent"),
+  room: new Plot("roomplot", "available bandwidth"), roundtrip: new Plot("roundtripplot", "round trip"),
+  lost: new Plot("lostplot", "packets lost"),
 };
 
 if (parameters.get("codec")) element("codec").value = parameters.get("codec").toUpperCase();

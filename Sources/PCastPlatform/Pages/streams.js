@@ -10,7 +10,7 @@ const grace = 2000;
 const previews = new Set();
 
 const qualityText = {
-  "all none": "all of it arrives", "all upload-limited": "limited by the publisher's uplink",
+  "all none": "good", "all upload-limited": "limited by the publisher's uplink",
   "all network-limited": "held back for its viewers' sake", "audio-only none": "sound only",
   "audio-only upload-limited": "sound only: the uplink is too slow",
   "audio-only network-limited": "sound only, for its viewers' sake",

@@ -28,7 +28,7 @@ let isApart = false;
 /** The microphone, which is open only so that Firefox reveals all local addresses. */
 let microphone = null;
 const plots = {
-  rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
+  rate: new Plot("rateplot", "frame rate"), received: new Plot("receivedplot", "received"),
   roundtrip: new Plot("roundtripplot", "round trip"), buffered: new Plot("bufferedplot", "buffered"),
   lost: new Plot("lostplot", "lost packets"),
 };

@@ -201,7 +201,7 @@ class Story:
         self.expect(
             "one that is kept aside tells why",
             "[...document.querySelectorAll('#notifications .delivery.bad')]"
-            ".some((e) => /gone: kept aside after 1 attempt: answered 410/.test(e.textContent))")
+            ".some((e) => /gone: failed after 1 attempt: answered 410/.test(e.textContent))")
         self.keep("dashboard")
         backend.answers["/gone"] = 204
         self.page.click('.segments [data-state="failed"]')

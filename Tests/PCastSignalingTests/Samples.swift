@@ -64,6 +64,7 @@ enum Samples {
     static func response(_ type: String, id: String = "1", payload: [UInt8] = []) -> SignalingFrame {
         var envelope = MQResponse()
         envelope.requestID = id
+        envelope.messageType = .response
         envelope.type = type
         envelope.payload = Data(payload)
         return SignalingFrame(envelope, form: .text)

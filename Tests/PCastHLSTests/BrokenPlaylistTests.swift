@@ -1,3 +1,4 @@
+import Glibc
 import PCastCore
 import PCastHLS
 import Testing
@@ -141,14 +142,23 @@ struct BrokenPlaylistTests {
             #"#EXT-X-DATERANGE:ID="a",\#(begin)"# + "\n"
             + (0..<100_000).map { #"#EXT-X-DATERANGE:ID="a",X-A\#(1_000_000 - $0)=1"# + "\n" }.joined()
         for (text, count) in [(wide, 200), (long, 1)] {
-            let start = ContinuousClock.now
-            let playlist = try MediaPlaylist("#EXTM3U\n" + Self.head + text)
-            #expect(ContinuousClock.now - start < .seconds(6))
+            let whole = "#EXTM3U\n" + Self.head + text
+            let start = Self.processorTime()
+            let playlist = try MediaPlaylist(whole)
+            #expect(Self.processorTime() - start < .seconds(6))
             #expect(playlist.dateRanges.count == count)
-            #expect(playlist.dateRanges[0].attributes.count == (count == 1 ? 100_000 : 5_000))
+            // Attributes of further names are left out.
+            #expect(playlist.dateRanges[0].attributes.count == 256)
             let names = playlist.dateRanges[0].attributes.map(\.name)
             #expect(names == names.sorted())
         }
+    }
+
+    /// The processor time that this thread has used: other tests that run at the same time do not count.
+    private static func processorTime() -> Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
     @Test("what a later tag says of a range counts, also where one tag cannot be read")

@@ -12,8 +12,7 @@ import Synchronization
 /// | feature of the kernel | restriction of the worker |
 /// |---|---|
 /// | Landlock's TCP rules | it connects by TCP only to the ports of the proxy and the platform |
-/// | network namespaces, if this process may create them | it has a network with only a loopback interface, and this
-/// process forwards its connections |
+/// | network namespaces, if permitted | its only interface is loopback, and this process forwards its connections |
 public struct JobSandbox: Sendable {
     /// A way of restricting a worker.
     public enum Hold: Sendable, CaseIterable {

@@ -10,7 +10,7 @@ import PCastIO
 ///
 /// | scheme | enforcement of the policy |
 /// |---|---|
-/// | `http`, `https`, and playlists in them | each request uses an own HTTP proxy, which checks the host |
+/// | `http`, `https`, and playlists in them | each request goes through a local HTTP proxy, which checks the host |
 /// | `rtmps` | the same proxy, which tunnels TLS |
 /// | `rtsp` | a proxy for the checked address, with the media in the same connection; a redirection closes it |
 /// | `srt`, `rtmp` | the IP address in place of the name; neither protocol has redirections |

@@ -14,8 +14,9 @@ extension PCast {
     ///   - tags: The tags, which the platform's notifications contain, and which tokens may require.
     ///   - connectOptions: The options of the connection.
     /// - Returns: The publisher.
-    /// - Throws: ``PCastError`` with the status `unauthorized` without the capability, `badRequest` for an address that
-    ///   is not permitted, `failed` if there is no media, and `capacity` if the platform has reached its limit of jobs.
+    /// - Throws: ``PCastError`` with the status `unauthorized` without the capability, and `badRequest` for an address
+    ///   that is not permitted. The status is `failed` if there is no media, and `capacity` if the platform has reached
+    ///   its limit of jobs.
     public func publishFromUri(
         streamToken: String, uri: String, tags: [String] = [], connectOptions: ConnectOptions = ConnectOptions()
     ) async throws(PCastError) -> Publisher {

@@ -61,8 +61,8 @@ public final class PCast: Sendable {
     /// - Parameter authenticationToken: The token, which is made with EdgeAuth.
     /// - Returns: The ID of the session.
     /// - Throws: ``PCastError`` with the status `unauthorized` if the token is refused, `failed` if no platform
-    ///   responds, `timeout` if the response is late, `badRequest` if no platform is specified, `conflict` if the
-    ///   client is already started, and `gone` after `shutdown`.
+    ///   responds, and `timeout` if the response is late. The status is `badRequest` if no platform is specified,
+    ///   `conflict` if the client is already started, and `gone` after `shutdown`.
     public func start(authenticationToken: String) async throws(PCastError) -> SessionID {
         let result = await withCheckedContinuation { continuation in
             if let refusal = begin(authenticationToken, started: { continuation.resume(returning: $0) }) {

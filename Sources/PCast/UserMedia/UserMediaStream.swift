@@ -54,9 +54,9 @@ public final class UserMediaStream: Sendable {
     ///
     /// - Parameter options: The new options.
     /// - Returns: The unsatisfied ideal constraints, each with a reason for people.
-    /// - Throws: ``PCastError`` with the status `conflict` for a device in use by another program, `failed` for a
-    ///   required constraint that is unsatisfied or a device that is not there, and `badRequest` for a change that is
-    ///   not supported.
+    /// - Throws: ``PCastError`` with the status `conflict` for a device in use by another program, and `badRequest` for
+    ///   a change that is not supported. The status is `failed` for a required constraint that is unsatisfied, or a
+    ///   device that is not there.
     @discardableResult
     public func applyOptions(_ options: UserMediaOptions) async throws(PCastError) -> [DeviceCapability: String] {
         let media = media

@@ -119,7 +119,7 @@ public final class Renderer: Sendable {
     /// If the application has not supplied a surface, the renderer creates it when it is started, or now if it is
     /// running:
     /// * If a display is available (`DISPLAY`, `WAYLAND_DISPLAY`), it is a ``VideoWindow`` with the aspect ratio mode
-    /// of the options. It appears with the first frame. SDL 2 is loaded at that time.
+    ///   of the options. It appears with the first frame. SDL 2 is loaded at that time.
     /// * Otherwise, and without SDL 2, it is a ``MemorySurface``, from which the application draws.
     ///
     /// A lost window is opened again, or replaced by a `MemorySurface` if that is impossible, and delivered again. A

@@ -1,9 +1,10 @@
-/// The nouns of media and of source devices are part of this library's interface: who imports `PCast` has them.
+// Applications that import `PCast` also get the value types of media and the types of source devices, because they are
+// part of the public interface.
 @_exported public import PCastCodecs
 @_exported public import PCastCore
 @_exported public import PCastDevices
 
-/// So is where a renderer shows its pictures, and what it lets applications do with them.
+// The types of render surfaces are part of the public interface too.
 @_exported public import enum PCastRendering.AspectRatioMode
 @_exported public import struct PCastRendering.FrameArrangement
 @_exported public import class PCastRendering.FrameNotification

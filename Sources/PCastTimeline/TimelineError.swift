@@ -1,36 +1,39 @@
 import PCastJSON
 
-/// Why something was not taken into a timeline, and what to do about it.
+/// The reason for which a timeline does not accept a message. Its text also says what to do.
 public enum TimelineError: Error, Hashable, Sendable {
+    /// The message exceeds the limit in bytes.
     case tooLarge(limit: Int)
+    /// The message exceeds the limit of nested lists and objects.
     case tooDeep(limit: Int)
-    /// Of what, and how many there may be.
+    /// The message has too many parts of a kind; the values are the kind and the limit.
     case tooMany(String, limit: Int)
-    /// It breaks off being JSON at this byte.
+    /// The message is not JSON from this byte on.
     case notJSON(at: Int)
-    /// A field, and what it has to be.
+    /// A field has the wrong type; the values are the field and the expected type.
     case wrongType(String, expected: String)
-    /// A field whose value is none of the words that it may be.
+    /// A field has a word that the schema does not have; the values are the field, the word and the permitted words.
     case unknownWord(String, String, allowed: [String])
-    /// A field that is no date and time.
+    /// A field is not a time.
     case notATime(String)
-    /// A league, a game or an event without a name, or with one that is too long.
+    /// The name of a league, a game or an event is empty or too long; the limit is in bytes.
     case badName(String, limit: Int)
-    /// A message says of itself to be of another event than it was sent for.
+    /// The message contains the ID of another event than its address.
     case otherEvent(String)
-    /// There is no such event, or not any more.
+    /// The event does not exist, or was deleted.
     case noEvent(String)
-    /// The time at which it was recorded lies in the future.
+    /// The time of recording is in the future.
     case recordedInFuture
-    /// The game's timeline is full.
+    /// The timeline of the game has reached the limit.
     case full(limit: Int)
-    /// A message that should follow another does not.
+    /// A revision does not follow the previous one.
     case gap(expected: Int, got: Int)
-    /// A message of the service that is none.
+    /// A message of the service is malformed; the value is the field.
     case notAMessage(String)
 }
 
 extension TimelineError {
+    /// Creates the error for a JSON error.
     init(_ error: JSONError) {
         self =
             switch error {
@@ -44,6 +47,7 @@ extension TimelineError {
 }
 
 extension TimelineError: CustomStringConvertible {
+    /// The error as a text for people, with what to do.
     public var description: String {
         switch self {
         case .tooLarge(let limit): "the message is too large: send at most \(limit) bytes"

@@ -2,10 +2,10 @@ import PCastIO
 import PCastWebRTC
 import Synchronization
 
-/// Restarts the ICE of a call that hears nothing of the platform any more, until it does (RFC 8445, section 9): new
-/// credentials on both sides through the session's own conversation; keys, tracks and what was measured stay.
+/// Restarts the ICE of a call that receives nothing from the platform, until it receives something (RFC 8445, section
+/// 9). The credentials of both sides change through the session's own conversation. Keys, tracks and measurements stay.
 final class ICERestarting: Sendable {
-    /// Brings an offer to the platform, and answers its answer; nil where that did not work.
+    /// Sends an offer to the platform and returns the answer; nil if that failed.
     typealias Exchange = @Sendable (_ offer: String) async -> String?
 
     private struct State {
@@ -15,11 +15,13 @@ final class ICERestarting: Sendable {
 
     private let state = Mutex(State())
 
-    /// Between attempts: checks with what the last one brought get a fair time.
+    /// The interval between attempts, which gives the checks of the last attempt time to succeed.
     private static let interval = Duration.seconds(3)
 
+    /// Sets the function that exchanges descriptions with the platform. There is no restart before it is set.
     func setExchange(_ exchange: @escaping Exchange) { state.withLock { $0.exchange = exchange } }
 
+    /// Begins restarts when the connection is lost, and ends them when it is back or over.
     func follow(_ event: PeerConnection.Event, on loop: EventLoop<PeerConnection>?) {
         switch event {
         case .away: begin(on: loop)
@@ -28,6 +30,7 @@ final class ICERestarting: Sendable {
         }
     }
 
+    /// Ends the restarts.
     func stop() { state.withLock { $0.task.take() }?.cancel() }
 
     private func begin(on loop: EventLoop<PeerConnection>?) {

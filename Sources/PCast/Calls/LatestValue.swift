@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A value that is set again and again, and one who follows it; what was set before he came is told him then.
+/// A value that changes, and one function that receives each new value. The function also receives the value that was
+/// set last before it was added.
 final class LatestValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -9,6 +10,7 @@ final class LatestValue<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
+    /// Replaces the value and notifies the function.
     func set(_ value: Value) {
         let follower = state.withLock { state in
             state.value = value
@@ -17,7 +19,8 @@ final class LatestValue<Value: Sendable>: Sendable {
         follower?(value)
     }
 
-    /// Runs `action` with each value from now on, on the thread of whoever sets it.
+    /// Runs `action` with the present value and each later one, on the thread that sets the value. It replaces an
+    /// earlier action.
     func follow(_ action: @escaping @Sendable (Value) -> Void) {
         let value = state.withLock { state in
             state.follower = action

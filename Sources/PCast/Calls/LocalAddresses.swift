@@ -1,9 +1,10 @@
 import PCastCore
 import PCastIO
 
-/// Which addresses of this machine a call uses.
+/// The addresses of this machine that a call uses.
 enum LocalAddresses {
-    /// Where sockets are bound: on loopback alone for a platform there, else on every address. Port 0, a free one.
+    /// Returns the addresses to which sockets are bound: loopback only if the platform is on loopback, else every
+    /// address. The port is 0, for an ephemeral one. Throws an error if the interfaces cannot be read.
     static func toListen(for platform: PlatformAddress) throws(IOError) -> [TransportAddress] {
         if platform.isLoopback {
             let ip = IPAddress(platform.host) ?? .loopbackV4
@@ -14,7 +15,8 @@ enum LocalAddresses {
         return ([.anyV4] + (hasV6 ? [IPAddress(v6: 0, 0)] : [])).map { TransportAddress(ip: $0, port: 0) }
     }
 
-    /// What bound sockets stand for: every address of an interface for an unspecified one.
+    /// Returns the candidate addresses of bound sockets. An unspecified address stands for the address of each running
+    /// interface.
     static func candidates(of bound: [TransportAddress]) -> [TransportAddress] {
         let interfaces = ((try? LocalAddress.all()) ?? []).filter { !$0.isLoopback && $0.isRunning }
         return bound.flatMap { address -> [TransportAddress] in

@@ -3,11 +3,11 @@ import PCastIO
 import PCastWebRTC
 
 extension MediaCall {
-    /// Forgets the connection that there was, and offers another one on the same sockets: the platform has lost its end of
-    /// it. The tracks go on when the answer is accepted, with a key frame.
+    /// Replaces the connection by a new one on the same sockets, because the platform has lost its end of the old one.
+    /// The tracks resume with a key frame when the answer is accepted.
     ///
-    /// - Returns: what is to be sent to the platform.
-    /// - Throws: `failed` when the call is over.
+    /// - Returns: The offer for the platform.
+    /// - Throws: `PCastError` with the status `failed` if the call is over.
     func renew() async throws(PCastError) -> String {
         restarting.stop()
         detour.reset()
@@ -24,6 +24,7 @@ extension MediaCall {
         }
     }
 
+    /// Returns a new connection with the certificate and the candidates of the bound addresses.
     static func machine(
         for purpose: PeerConnection.Purpose, _ certificate: DTLSCertificate, _ bound: [TransportAddress]
     ) -> PeerConnection {

@@ -4,51 +4,60 @@ import PCastRTP
 import PCastWebRTC
 import Synchronization
 
-/// The media connection of one stream: a ``PeerConnection`` on an event loop and a UDP port of its own.
+/// The media connection of one stream: a `PeerConnection` with its own event loop and UDP port.
 final class MediaCall: Sendable {
-    /// What becomes of the connection.
+    /// A change of the connection.
     enum Event: Hashable, Sendable {
         /// Media flows from now on.
         case connected
-        /// Some viewer cannot go on without a key frame.
+        /// A subscriber needs a key frame.
         case keyFrameRequested
-        /// Nobody takes what is sent of this type, and somebody does again; a picture has to be a key frame then.
+        /// Nobody subscribes to this type of media any more.
         case paused(MediaType)
+        /// Somebody subscribes to this type of media again. Video has to resume with a key frame.
         case resumed(MediaType)
-        /// The same of one of several layers of video.
+        /// A subscriber needs a key frame of one of several layers of video.
         case layerNeedsKeyFrame(Int)
+        /// Nobody subscribes to this layer any more.
         case layerPaused(Int)
+        /// Somebody subscribes to this layer again.
         case layerResumed(Int)
-        /// Nothing is heard of the platform for the moment, and it is heard again.
+        /// Nothing is received from the platform for the moment (`away`), or packets are received again (`back`).
         case away, back
-        /// The platform said goodbye.
+        /// The platform closed the connection.
         case closed
-        /// The reason is for people.
+        /// The connection failed. The reason is a text for people.
         case failed(String)
     }
 
-    /// What is sent to the platform.
+    /// The first offer for the platform.
     let offer: String
 
-    /// One reader; ends with the call.
+    /// The changes of the connection, for one reader. The stream ends with the call.
     let events: AsyncStream<Event>
 
     let loop: EventLoop<PeerConnection>
     let purpose: PeerConnection.Purpose
-    /// Makes one timeline of what comes, however often the connection is made anew.
+    /// Joins the timestamps of successive connections to one timeline.
     let splice: SharedSplice
     private let happened: AsyncStream<PeerConnection.Event>.Continuation
     let restarting = ICERestarting()
     let detour = TURNFallback()
     private let agreed = Mutex<Set<MediaType>>([])
     private let agreedLayers = Atomic(1)
-    /// As they were when the call was closed.
+    /// The statistics at the time at which the call was closed.
     private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
     private let lastStats = Mutex(RTCStatsReport())
 
+    /// Creates a call, which connects after its answer is accepted.
+    ///
     /// - Parameters:
-    ///   - estimated: is told what may be sent, each time that changes.
-    ///   - received: both are called on the loop's thread, which they must not hold up.
+    ///   - purpose: The tracks to send and receive.
+    ///   - platform: The address of the platform, which decides the local addresses.
+    ///   - estimated: A function that receives each change of the available bandwidth. It runs on the loop's thread and
+    ///     must not block it.
+    ///   - received: A function that receives the media. It runs on the loop's thread and must not block it.
+    /// - Throws: `PCastError` with the status `failed` if no certificate or socket can be made.
     init(
         _ purpose: PeerConnection.Purpose, at platform: PlatformAddress,
         estimated: @escaping @Sendable (BandwidthEstimate) -> Void = { _ in },
@@ -98,25 +107,27 @@ final class MediaCall: Sendable {
         }
     }
 
-    /// How ICE is restarted, should the platform not be heard any more.
+    /// Sets the function that restarts ICE when nothing is received from the platform.
     ///
-    /// - Parameter exchange: brings an offer to the platform, and answers its answer; nil where that did not work.
+    /// - Parameter exchange: A function that sends an offer to the platform and returns the answer; nil if that failed.
     func restartsICE(by exchange: @escaping ICERestarting.Exchange) { restarting.setExchange(exchange) }
 
     deinit { happened.finish() }
 
-    /// Lets the connection begin.
+    /// Accepts the platform's answer and begins to connect.
     ///
-    /// - Parameter relays: TURN servers, for where nothing else leads to the platform.
-    /// - Throws: `failed` when the answer does not fit the offer.
+    /// - Parameters:
+    ///   - answer: The session description in SDP.
+    ///   - relays: The TURN servers for when the platform cannot be reached directly.
+    /// - Throws: `PCastError` with the status `failed` if the answer does not fit the offer.
     func accept(_ answer: String, relays: [TURNServerAddress] = []) async throws(PCastError) {
         do {
             let description = try SessionDescription(parsing: answer)
             let accepted: Result<Void, SDPError> = try await loop.call { [self] machine, now in
                 do throws(SDPError) {
                     try machine.accept(description, at: now)
-                    // On the loop's thread: whoever hears that the call is connected, which may be before this returns to
-                    // whoever waits here, knows what it carries.
+                    // This is set on the loop's thread, because the event "connected" may arrive before this function
+                    // returns.
                     let sent = MediaType.allCases.filter { machine.sendingCodec($0) != nil }
                     agreed.withLock { $0 = Set(sent) }
                     agreedLayers.store(max(machine.sendingLayerCount, 1), ordering: .relaxed)
@@ -132,57 +143,61 @@ final class MediaCall: Sendable {
         }
     }
 
-    /// The types that the platform agreed to take; none before its answer.
+    /// The types of media that the platform agreed to receive; none before its answer.
     var sentTypes: Set<MediaType> { agreed.withLock { $0 } }
 
-    /// How many layers of video the platform takes.
+    /// The number of layers of video that the platform receives.
     var sentLayers: Int { agreedLayers.load(ordering: .relaxed) }
 
-    /// Sends a frame; lost before the call is connected and after it is closed.
+    /// Sends a frame. It is dropped before the call is connected and after it is closed.
     ///
-    /// - Parameter layer: of video, as the platform numbers those that it takes.
+    /// - Parameters:
+    ///   - frame: The frame.
+    ///   - layer: The index of the video layer among those that the platform receives.
     func send(_ frame: EncodedFrame, layer: Int = 0) {
         try? loop.submit { machine, now in machine.send(frame, layer: layer, at: now) }
     }
 
-    /// Says what would be sent, all tracks together and on the wire, if the path carried it.
+    /// Sets the bit rate that all tracks together would have on the wire if the path carried it.
     func setWanted(_ bitrate: Bitrate) {
         try? loop.submit { machine, _ in machine.setWantedBitrate(bitrate) }
     }
 
-    /// Counts since the call began, or of the whole of it after it was closed.
+    /// Returns the counters since the call began. After the call was closed they are the last ones; nil if there are
+    /// none.
     func statistics() async -> PeerConnectionStatistics? {
         if let fresh = try? await loop.call({ machine, _ in machine.statistics }) { return fresh }
         return lastStatistics.withLock { $0 }
     }
 
-    /// Asks the platform to send no more than that of the video; nil lifts the limit.
+    /// Requests that the platform sends at most this bit rate of video; nil removes the limit.
     func setReceivingLimit(_ bitrate: Bitrate?) {
         try? loop.submit { machine, now in machine.setReceivingLimit(bitrate, at: now) }
     }
 
-    /// When something was heard of the platform last, and how much was sent; nil after the call was closed.
+    /// Returns the time at which a packet was last received from the platform, and the number of packets sent; nil
+    /// after the call was closed.
     func signsOfLife() async -> (lastHeard: Instant?, packetsSent: Int)? {
         try? await loop.call { machine, _ in (machine.lastHeard, machine.statistics.packetsSent) }
     }
 
-    /// Tells the platform what is published, beside what the connection knows by itself.
+    /// Sends the publisher's report to the platform, in addition to the connection's own statistics.
     func setPublisherReport(_ report: PublisherReport) {
         try? loop.submit { machine, now in machine.setPublisherReport(report, at: now) }
     }
 
-    /// Counts under WebRTC's own names; as they were when the call was closed, after it was.
+    /// Returns the statistics of the W3C (webrtc-stats). After the call was closed they are the last ones.
     func stats() async -> RTCStatsReport {
         if let fresh = try? await loop.call({ machine, now in machine.stats(at: now) }) { return fresh }
         return lastStats.withLock { $0 }
     }
 
-    /// Asks the publisher for a key frame.
+    /// Requests a key frame from the publisher.
     func requestKeyFrame() {
         try? loop.submit { machine, _ in machine.requestKeyFrame() }
     }
 
-    /// The codecs of the tracks that the platform agreed to send, video first.
+    /// Returns the codecs of the tracks that the platform agreed to send, video first.
     func receivedCodecs() async -> [Codec] {
         let agreed = try? await loop.call { machine, _ in
             [machine.receivingCodec(.video), machine.receivingCodec(.audio)].compactMap { $0 }
@@ -190,7 +205,7 @@ final class MediaCall: Sendable {
         return agreed ?? []
     }
 
-    /// Says goodbye and ends the loop's thread; harmless when called again.
+    /// Closes the connection and ends the loop's thread. It has no effect when it is called again.
     func close() {
         try? loop.submit { [weak self] machine, now in
             self?.lastStatistics.withLock { $0 = machine.statistics }
@@ -201,6 +216,7 @@ final class MediaCall: Sendable {
         happened.finish()
     }
 
+    /// Forwards an event of the connection, or performs the action that the connection requests.
     private static func follow(
         _ event: PeerConnection.Event, on loop: EventLoop<PeerConnection>?,
         telling told: AsyncStream<Event>.Continuation
@@ -222,7 +238,7 @@ final class MediaCall: Sendable {
         }
     }
 
-    /// ICE over TCP, where UDP does not get through (RFC 6544).
+    /// Opens a TCP connection for ICE, which is used if UDP does not get through (RFC 6544).
     private static func open(_ address: TransportAddress, on loop: EventLoop<PeerConnection>?) {
         Task { [weak loop] in
             do {
@@ -236,7 +252,7 @@ final class MediaCall: Sendable {
 }
 
 extension TransportFailure {
-    /// For people, with what to do.
+    /// The reason as a text for people, with what to do.
     fileprivate var words: String {
         switch self {
         case .setupTimeout:

@@ -2,13 +2,15 @@ import PCastCore
 import PCastIO
 import PCastWebRTC
 
-/// The certificate of this process's calls: made once, as making it takes longer than a join should.
+/// The DTLS certificate of all calls of this process. It is made once, because that takes longer than joining a stream
+/// should.
 enum ProcessCertificate {
     private static let made = Result<DTLSCertificate, DTLSError> { () throws(DTLSError) in
         try DTLSCertificate.generate(at: MonotonicClock.reference().wallTime)
     }
 
-    /// Made with the first call; later ones wait for it at most.
+    /// Returns the certificate. The first call makes it, and concurrent calls wait. Throws an error if it cannot be
+    /// made.
     static func get() throws(PCastError) -> DTLSCertificate {
         do throws(DTLSError) {
             return try made.get()

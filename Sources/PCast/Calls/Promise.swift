@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that is known once, and those who wait for it.
+/// A value that is set once, and the actions that wait for it.
 final class Promise<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -9,7 +9,7 @@ final class Promise<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// The first value is the one that counts. Waiting actions run on the caller's thread.
+    /// Sets the value, if it is not set yet. Waiting actions run on the caller's thread.
     func resolve(_ value: Value) {
         let actions: [@Sendable (Value) -> Void] = state.withLock { state in
             if state.value != nil { return [] }
@@ -20,7 +20,7 @@ final class Promise<Value: Sendable>: Sendable {
         for action in actions { action(value) }
     }
 
-    /// Runs `action` when the value is known, or now.
+    /// Runs `action` with the value, when it is set or at once.
     func whenSettled(_ action: @escaping @Sendable (Value) -> Void) {
         let value = state.withLock { state in
             if state.value == nil { state.actions.append(action) }
@@ -29,7 +29,7 @@ final class Promise<Value: Sendable>: Sendable {
         if let value { action(value) }
     }
 
-    /// Returns when the value is known.
+    /// The value; waits until it is set.
     var settled: Value {
         get async {
             await withCheckedContinuation { continuation in
@@ -38,5 +38,6 @@ final class Promise<Value: Sendable>: Sendable {
         }
     }
 
+    /// The value; nil before it is set.
     var value: Value? { state.withLock { $0.value } }
 }

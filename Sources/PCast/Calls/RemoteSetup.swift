@@ -1,23 +1,25 @@
 import PCastCore
 import PCastSignaling
 
-/// Sets up a stream whose media the platform brings from an address, or takes to one.
+/// Sets up a stream whose media the platform pulls from an address, or pushes to one.
 struct RemoteSetup: Sendable {
     let streamToken: String
+    /// The address of the media.
     let uri: String
     let tags: [String]
     /// The stream that is pushed; nil for one that is pulled.
     var originStreamID: StreamID?
     var connectOptions = ConnectOptions()
 
-    /// Asks the platform. From the answer on, `life` hears what it says of the stream, and it is told when that ends.
+    /// Sends the request. After the response, `life` receives the platform's notifications of the stream, and the
+    /// platform is notified when the stream ends here. Throws an error if the platform refuses.
     func run(_ life: StreamLifecycle, _ session: SignalingSession) async throws(PCastError) -> StreamID {
         do throws(PCastError) {
             let response = try await session.perform(.setupStream(message(session)), listener: life).get()
             let stream = try Self.read(response)
             let isDetached = connectOptions.isDetached
             life.setFarewell { info in
-                // What is detached goes on when the session is stopped.
+                // A detached stream continues when the session is stopped.
                 guard isDetached, info.reason == .pcastStop else {
                     return StreamSetup.sayGoodbye(to: stream, info, session)
                 }
@@ -33,9 +35,10 @@ struct RemoteSetup: Sendable {
         }
     }
 
+    /// Returns the request.
     private func message(_ session: SignalingSession) -> PCastSetupStream {
         var stream = PCastCreateStream()
-        // Empty right behind Authenticate: the session of this conversation is meant.
+        // The ID is empty directly after Authenticate, which means the session of this conversation.
         stream.sessionID = session.sessionID?.description ?? ""
         stream.options = connectOptions.isDetached ? ["detached"] : []
         stream.tags = tags
@@ -49,6 +52,7 @@ struct RemoteSetup: Sendable {
         return message
     }
 
+    /// Returns the ID of the stream. Throws an error if the response is a refusal or malformed.
     private static func read(_ response: SignalingResponse) throws(PCastError) -> StreamID {
         guard case .setupStream(let setup) = response else {
             throw PCastError(.malformedResponse, asking: "SetupStream")

@@ -1,31 +1,34 @@
 public import PCastCore
 
-/// How a stream ended (Phenix: `PhenixMediaStreamEndedInfo`, `PhenixPublisherEndedInfo`).
+/// The cause of a stream's end (Phenix: `PhenixMediaStreamEndedInfo`, `PhenixPublisherEndedInfo`).
 public struct StreamEndedInfo: Hashable, Sendable {
-    /// Who ended it.
+    /// The party that ended the stream.
     public enum Ender: String, Hashable, Sendable {
-        /// The platform, or what goes on behind it.
+        /// The platform, or a peer behind it.
         case platform
-        /// This program, by `stop`.
+        /// This program, with `stop`.
         case stop
-        /// The source of a published stream came to its end.
+        /// The source of a published stream, which has ended.
         case source
-        /// The media connection failed.
+        /// The media connection, which failed.
         case connection
     }
 
+    /// The party that ended the stream.
     public var ender: Ender
+    /// The reason for the end.
     public var reason: StreamEndedReason
-    /// The words that came with it; the whole reason where that is ``StreamEndedReason/custom``.
+    /// The text that came with the reason. It is the whole reason if that is ``StreamEndedReason/custom``.
     public var reasonDescription: String
 
+    /// Creates the cause of an end from its parts.
     public init(ender: Ender, reason: StreamEndedReason, reasonDescription: String) {
         self.ender = ender
         self.reason = reason
         self.reasonDescription = reasonDescription
     }
 
-    /// - Parameter text: the reason string of the wire.
+    /// Creates the cause of an end from the reason string of the protocol.
     init(ender: Ender, wire text: String) {
         self.init(ender: ender, reason: StreamEndedReason(wire: text), reasonDescription: text)
     }

@@ -2,10 +2,11 @@ import PCastCore
 import PCastIO
 
 extension StreamLifecycle {
-    /// The platform's goodbye in the media connection comes at about the time of its words, which say more.
+    /// The time for which the platform's message with the reason is awaited. The media connection may be closed before
+    /// the message arrives.
     private static let graceForWords = Duration.seconds(1)
 
-    /// Takes in what becomes of the stream's media connection.
+    /// Processes a change of the stream's media connection.
     func follow(_ event: MediaCall.Event) {
         switch event {
         case .connected:
@@ -18,21 +19,23 @@ extension StreamLifecycle {
             guard !interruption.isUnderWay else { return }
             end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: reason))
         case .closed:
-            // Its words may have been faster than itself.
+            // The platform's message that the connection is lost may have arrived first.
             guard !isConnectionLost else { return }
             let before = interruption.count
             Task {
                 try? await Task.sleep(for: Self.graceForWords)
-                // The words may have been that it is to be set up again.
+                // The message may have requested a new setup.
                 guard interruption == (false, before) else { return }
                 end(StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
             }
         }
     }
 
+    /// The interval between observations of the connection.
     private static let lookInterval = Duration.milliseconds(250)
 
-    /// Looks at the stream's media connection again and again, until the stream ends.
+    /// Observes the stream's media connection at intervals until the stream ends. `alongside` runs with each
+    /// observation.
     func watch(_ call: MediaCall, _ alongside: @escaping @Sendable (MediaCall) -> Void = { _ in }) {
         let watching = Task { [weak self, weak call] in
             while (try? await Task.sleep(for: Self.lookInterval)) != nil {

@@ -2,42 +2,45 @@ import PCastCore
 import PCastRTP
 import Synchronization
 
-/// A stream's life on this side of the platform: it ends once, whoever ends it, and everyone who wants to know is told
-/// exactly once, in the order in which they asked.
+/// The lifecycle of a stream in the client. The stream ends once, whichever side ends it. Each listener is notified
+/// exactly once, in the order in which they were added.
 final class StreamLifecycle: StreamListener {
+    /// An action that runs after the end.
     typealias EndedAction = @Sendable (StreamEndedInfo) -> Void
-    /// Begins to tell the platform, and answers what is settled when it knows, or will not.
+    /// Begins to notify the platform. The promise is resolved with whether the platform has confirmed.
     typealias Farewell = @Sendable (StreamEndedInfo) -> Promise<Bool>
 
     private struct State {
         var info: StreamEndedInfo?
-        /// All who had asked were told.
+        /// Whether all listeners were notified.
         var isOver = false
         var farewell: Farewell?
         var actions: [EndedAction] = []
-        /// Begins to set the stream up again.
+        /// Begins to set up the stream again.
         var back: (@Sendable () -> Void)?
         var isReturning = false
-        /// How often its media connection was lost.
+        /// The number of times that the media connection was lost.
         var interruptions = 0
-        /// The connection that the platform said to be lost is the last that there was.
+        /// Whether the connection that the platform reported as lost is the last one that was made.
         var isLost = false
         var quality: ConnectionQuality
-        /// What was seen of the connection last.
+        /// The last observation of the connection.
         var look = ConnectionQuality.Observation(lastHeard: nil, packetsSent: 0)
     }
 
-    /// Nil until the stream has ended.
+    /// The cause of the end; nil until the stream has ended.
     let observableEndedInfo = ObservableValue<StreamEndedInfo?>(nil)
-    /// Each change of the data quality.
+    /// The changes of the data quality.
     let qualities = Broadcast<DataQuality>()
     private let state: Mutex<State>
 
+    /// Creates the lifecycle of a stream that has not ended.
     init(_ role: ConnectionQuality.Role) { state = Mutex(State(quality: ConnectionQuality(role))) }
 
+    /// The cause of the end; nil until the stream has ended.
     var endedInfo: StreamEndedInfo? { state.withLock { $0.info } }
 
-    /// Returns when the stream has ended, and what was to be done then is done.
+    /// The cause of the end; waits until the stream has ended and the actions that were added before have run.
     var ended: StreamEndedInfo {
         get async {
             await withCheckedContinuation { continuation in
@@ -46,7 +49,7 @@ final class StreamLifecycle: StreamListener {
         }
     }
 
-    /// Runs `action` once: when the stream ends, or now if it has ended.
+    /// Runs `action` once: when the stream ends, or at once if it has ended.
     func whenEnded(_ action: @escaping EndedAction) {
         let info = state.withLock { state in
             if !state.isOver { state.actions.append(action) }
@@ -55,8 +58,9 @@ final class StreamLifecycle: StreamListener {
         if let info { action(info) }
     }
 
-    /// What is told the platform, before anything else and by whoever ends the stream; it must not block. All else is
-    /// done when the platform knows: the end of the media connection must not outrun the reason for it.
+    /// Sets the function that notifies the platform of the end, whichever side ends the stream; it must not block.
+    /// Other actions run after the platform has confirmed, so that the end of the media connection does not arrive
+    /// before the reason.
     func setFarewell(_ farewell: @escaping Farewell) {
         let info = state.withLock { state in
             if state.info == nil { state.farewell = farewell }
@@ -65,8 +69,8 @@ final class StreamLifecycle: StreamListener {
         if let info { _ = farewell(info) }
     }
 
-    /// The first end is the one that counts. What is done about it is done by a task of its own, as the caller may be a
-    /// thread that has to go on, or one of those that are waited for.
+    /// Ends the stream, if it has not ended yet. A separate task runs the actions, because the caller may be a thread
+    /// that must not block, or one for which an action waits.
     func end(_ info: StreamEndedInfo) {
         let (isFirst, farewell) = state.withLock { state in
             let isFirst = state.info == nil
@@ -84,6 +88,7 @@ final class StreamLifecycle: StreamListener {
         }
     }
 
+    /// Removes the next action and returns it; nil if there is none.
     private func nextAction() -> EndedAction? {
         state.withLock { state in
             state.isOver = state.actions.isEmpty
@@ -91,22 +96,27 @@ final class StreamLifecycle: StreamListener {
         }
     }
 
+    /// Ends the stream by the platform's reason.
     func streamEnded(reason: String) { end(StreamEndedInfo(ender: .platform, wire: reason)) }
 
+    /// Ends the stream because the session was stopped.
     func sessionStopped() {
         end(StreamEndedInfo(ender: .stop, reason: .pcastStop, reasonDescription: StreamEndedReason.pcastStop.rawValue))
     }
 
+    /// Ends the stream because the application went to the background.
     func applicationWentToBackground() {
         let reason = StreamEndedReason.appBackground
         end(StreamEndedInfo(ender: .stop, reason: reason, reasonDescription: reason.rawValue))
     }
 
+    /// Returns when the stream has ended.
     func isOver() async { _ = await ended }
 
-    // MARK: Coming back
+    // MARK: Reconnection
 
-    /// - Parameter back: begins to set the stream up again; it must not block.
+    /// Sets the function that begins to set up the stream again; it must not block. It runs at once if the stream is
+    /// interrupted.
     func setReturn(_ back: @escaping @Sendable () -> Void) {
         let isDue = state.withLock { state in
             if state.info == nil { state.back = back }
@@ -115,6 +125,7 @@ final class StreamLifecycle: StreamListener {
         if isDue { back() }
     }
 
+    /// Begins to set up the stream again, because the platform has lost its media connection.
     func streamInterrupted() {
         let back = state.withLock { state in
             guard state.info == nil else { return nil as (@Sendable () -> Void)? }
@@ -126,26 +137,29 @@ final class StreamLifecycle: StreamListener {
         back?()
     }
 
-    /// The stream is set up again.
+    /// Records that the stream is set up again.
     func returned() { state.withLock { $0.isReturning = false } }
 
-    /// A media connection is there, or is there again.
+    /// Records that the media connection is made, or made again.
     func connected() { state.withLock { $0.isLost = false } }
 
-    /// Whether the last media connection is the one that the platform said to be lost, also where the stream is set up
-    /// again already: what becomes of that one is no news.
+    /// Whether the last media connection is the one that the platform reported as lost. It may be true while the stream
+    /// is already set up again. Events of that connection are outdated.
     var isConnectionLost: Bool { state.withLock { $0.isLost } }
 
-    /// Whether what is told of the media connection is of one that is lost anyway; and how often one was.
+    /// Whether the stream is being set up again, in which case events of the media connection are outdated; and the
+    /// number of times that it was lost.
     var interruption: (isUnderWay: Bool, count: Int) { state.withLock { ($0.isReturning, $0.interruptions) } }
 
     // MARK: Data quality
 
+    /// The present data quality.
     var dataQuality: DataQuality { state.withLock { $0.quality.quality } }
 
+    /// Processes the data quality that the platform reports.
     func dataQualityChanged(_ quality: DataQuality) { follow { state in state.quality.told(quality) } }
 
-    /// What is seen of the connection to the platform.
+    /// Processes an observation of the connection to the platform.
     func observe(lastHeard: Instant?, packetsSent: Int, at now: Instant) {
         follow { state in
             state.look.lastHeard = lastHeard
@@ -154,7 +168,7 @@ final class StreamLifecycle: StreamListener {
         }
     }
 
-    /// Nothing arrives from the platform any more, for the moment, or it does again.
+    /// Records that nothing arrives from the platform for the moment, or that packets arrive again.
     func setAway(_ isAway: Bool, at now: Instant) {
         follow { state in
             state.look.isAway = isAway
@@ -162,6 +176,7 @@ final class StreamLifecycle: StreamListener {
         }
     }
 
+    /// Applies a change of the state and emits the data quality if it changed. Nothing is emitted after the end.
     private func follow(_ change: (inout State) -> DataQuality?) {
         let (news, isOver) = state.withLock { state in (change(&state), state.info != nil) }
         if let news, !isOver { qualities.send(news) }

@@ -3,8 +3,8 @@ import PCastIO
 import PCastSignaling
 import Synchronization
 
-/// Sets a stream up again that the platform has lost the media connection of, under the same id, as often as the platform
-/// says so. What does not come back in time ends `failed`.
+/// Sets up a stream again under the same ID, each time that the platform reports its media connection as lost. The
+/// stream ends with `failed` if that does not succeed in time.
 final class StreamReturn: Sendable {
     private let stream: StreamID
     private let setup: StreamSetup
@@ -13,8 +13,9 @@ final class StreamReturn: Sendable {
     private let session: SignalingSession
     private let attempt = Mutex<Task<Void, Never>?>(nil)
 
-    /// A platform waits for 15 s.
+    /// The time limit, which is longer than the 15 s for which the platform waits.
     private static let limit = TimeSpan.seconds(16)
+    /// The delay before the next attempt.
     private static let pause = Duration.milliseconds(250)
 
     init(
@@ -28,7 +29,7 @@ final class StreamReturn: Sendable {
         self.session = session
     }
 
-    /// Begins anew where one is under way.
+    /// Begins to set up the stream again, and cancels an attempt that is under way.
     func begin() {
         attempt.withLock { attempt in
             let former = attempt
@@ -55,19 +56,21 @@ final class StreamReturn: Sendable {
         }
     }
 
+    /// Makes one attempt. Throws an error if it fails.
     private func setUp() async throws(PCastError) {
         let offer = try await call.renew()
         let request = SignalingRequest.setupStream(setup.message(offer: offer, session: session, resuming: stream))
         let response = try await session.perform(request).get()
         let (id, answer, relays) = try StreamSetup.read(response)
         guard id == stream else { throw PCastError(.malformedResponse, asking: "SetupStream") }
-        // Told that it is lost once more, the next attempt is begun from the start.
+        // If the connection was lost once more, the next attempt starts from the beginning.
         guard !Task.isCancelled else { return }
         try await call.accept(answer, relays: relays)
         life.returned()
     }
 
-    /// The platform waits for somebody else, or is not connected at the moment.
+    /// Returns whether another attempt may succeed, because the platform waits for another party or is not connected at
+    /// the moment.
     private static func mayStillWork(_ error: PCastError) -> Bool {
         switch error.status {
         case .notReady, .timeout, .rateLimited, .capacity: true

@@ -2,8 +2,9 @@ import Logging
 import PCastCore
 import PCastSignaling
 
-/// Sets up a stream with one request: the client's offer in it, the platform's answer in its response.
+/// Sets up a stream with one request, which carries the client's offer. The response carries the platform's answer.
 struct StreamSetup: Sendable {
+    /// The direction of the media.
     enum Direction: String, Sendable {
         case upload
         case download
@@ -12,15 +13,20 @@ struct StreamSetup: Sendable {
     let direction: Direction
     let streamToken: String
     var tags: [String] = []
-    /// The stream to view, where the token leaves that open.
+    /// The stream to view; nil if the token specifies it.
     var originStreamID: StreamID?
-    /// A publisher's: the stream that it published before is gone on with.
+    /// Whether a publisher resumes the stream that it published before.
     var resumes = false
 
-    /// Asks the platform, and lets `call` connect by its answer. From the answer on, `life` hears what the platform
-    /// says of the stream, and the platform is told when it ends.
+    /// Sends the request and lets `call` connect with the answer. After the response, `life` receives the platform's
+    /// notifications of the stream, and the platform is notified when the stream ends here.
     ///
-    /// - Throws: the platform's refusal, or `failed` when its answer cannot be used; the call is closed then.
+    /// - Parameters:
+    ///   - call: The media connection. It is closed if the setup fails.
+    ///   - life: The lifecycle of the stream, which ends if the setup fails.
+    ///   - session: The session that sends the request.
+    /// - Returns: The ID of the stream.
+    /// - Throws: `PCastError` with the platform's refusal, or with `failed` if its answer cannot be used.
     func run(_ call: MediaCall, life: StreamLifecycle, session: SignalingSession) async throws(PCastError) -> StreamID {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
@@ -43,6 +49,7 @@ struct StreamSetup: Sendable {
         }
     }
 
+    /// Logs that the stream was set up, the changes of its data quality, and its end.
     private func note(_ stream: StreamID, _ life: StreamLifecycle, _ session: SignalingSession) {
         let (logger, stream) = (session.logger, "\(stream)")
         logger.info("stream set up", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
@@ -67,7 +74,7 @@ struct StreamSetup: Sendable {
         }
     }
 
-    /// - Parameter former: the stream, or the viewing, that is to be gone on with.
+    /// Returns the request. `former` is the stream, or the subscription, to resume.
     func message(offer: String, session: SignalingSession, resuming former: StreamID? = nil) -> PCastSetupStream {
         var description = PCastSetRemoteDescription()
         description.streamID = ""
@@ -80,7 +87,7 @@ struct StreamSetup: Sendable {
         answer.options = [direction.rawValue]
         answer.apiVersion = ClientIdentity.apiVersion
         var stream = PCastCreateStream()
-        // Empty right behind Authenticate: the session of this conversation is meant.
+        // The ID is empty directly after Authenticate, which means the session of this conversation.
         stream.sessionID = session.sessionID?.description ?? ""
         stream.options = ["data-quality-notifications"]
         if let former {
@@ -99,6 +106,8 @@ struct StreamSetup: Sendable {
         return message
     }
 
+    /// Returns the ID of the stream, the answer, and the TURN servers. Throws an error if the response is a refusal or
+    /// malformed.
     static func read(
         _ response: SignalingResponse
     ) throws(PCastError) -> (StreamID, answer: String, relays: [TURNServerAddress]) {
@@ -109,7 +118,7 @@ struct StreamSetup: Sendable {
         let answer = stream.createAnswerDescriptionResponse
         let isRefusal = { (text: String) in RequestStatus(wire: text) != .ok }
         if isRefusal(setup.status) {
-            // The inner word says more where there is one.
+            // The inner status is more specific, if there is one.
             let isTold = setup.hasCreateStreamResponse && isRefusal(stream.status)
             throw PCastError(
                 refusal: isTold ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason)
@@ -127,7 +136,7 @@ struct StreamSetup: Sendable {
         return (StreamID(stream.streamID), answer.sessionDescription.sdp, relays)
     }
 
-    /// What the token asks for and the platform does not do.
+    /// Logs the capabilities that the token requests and that the platform ignores.
     private static func warn(of response: SignalingResponse, _ stream: StreamID, _ session: SignalingSession) {
         guard case .setupStream(let setup) = response else { return }
         let mark = "ignored-capability="
@@ -138,6 +147,7 @@ struct StreamSetup: Sendable {
             metadata: ["stream": "\(stream)", "capabilities": "\(ignored.joined(separator: " "))"])
     }
 
+    /// Sends an offer that restarts ICE, and returns the answer; nil if that failed.
     private static func restart(_ stream: StreamID, offer: String, _ session: SignalingSession) async -> String? {
         var message = PCastSetRemoteDescription()
         message.streamID = stream.description
@@ -152,10 +162,11 @@ struct StreamSetup: Sendable {
         return response.sessionDescription.sdp
     }
 
-    /// How long the platform's answer to a goodbye is waited for.
+    /// The time for which the platform's confirmation is awaited.
     private static let timeout = Duration.seconds(1)
 
-    /// The platform is told, unless it was the one who ended the stream.
+    /// Notifies the platform of the end, unless the platform ended the stream. The promise is resolved with whether the
+    /// platform was notified.
     static func sayGoodbye(
         to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession
     ) -> Promise<Bool> {

@@ -4,8 +4,8 @@ import PCastWeb
 import PCastWebRTC
 import Synchronization
 
-/// The detour by a TURN server, for a call that neither UDP nor TCP leads to the platform: opened when the call has not
-/// come about within a second, or hears nothing any more, and kept as long as the call.
+/// The connection through a TURN server, for a call that does not reach the platform over UDP or TCP. It is opened if
+/// the call is not connected within a second, or receives nothing any more. It is kept as long as the call.
 final class TURNFallback: Sendable {
     private struct State {
         var server: TURNServerAddress?
@@ -13,7 +13,7 @@ final class TURNFallback: Sendable {
         var peer: TransportAddress?
         var loop: Weak?
         var tunnel: Tunnel?
-        /// Where the tunnel begins, once it leads somewhere.
+        /// The local address of the tunnel; nil before the tunnel is ready.
         var near: TransportAddress?
         var attempt: Task<Void, Never>?
         var isNeeded = true
@@ -26,14 +26,17 @@ final class TURNFallback: Sendable {
 
     private let state = Mutex(State())
 
-    /// What UDP, and after it TCP, have for themselves.
+    /// The time for which UDP and then TCP are tried alone.
     private static let headStart = Duration.seconds(1)
-    /// Between one attempt and the next.
+    /// The interval between attempts.
     private static let interval = Duration.seconds(3)
 
+    /// Prepares the connection and opens it if the call is not connected in time.
+    ///
     /// - Parameters:
-    ///   - servers: as the platform told them; the first that we can use counts.
-    ///   - answer: the platform's, for its media address.
+    ///   - servers: The supported TURN servers in the platform's order. The first one is used.
+    ///   - answer: The platform's answer, which contains its media address.
+    ///   - loop: The event loop of the call.
     func prepare(_ servers: [TURNServerAddress], answer: SessionDescription, on loop: EventLoop<PeerConnection>) {
         let candidates = answer.media.flatMap(\.candidates).compactMap { ICECandidate($0) }
         let peer = candidates.first { $0.transport == .udp && $0.transportAddress != nil }?.transportAddress
@@ -45,6 +48,7 @@ final class TURNFallback: Sendable {
         attempt(after: Self.headStart)
     }
 
+    /// Opens the connection when the call receives nothing, and closes it when the call is over.
     func follow(_ event: PeerConnection.Event) {
         switch event {
         case .connected, .back:
@@ -60,7 +64,7 @@ final class TURNFallback: Sendable {
         }
     }
 
-    /// Forgets the platform that the detour led to, for it is to be prepared anew.
+    /// Closes the connection. It has to be prepared again for the new answer.
     func reset() {
         let tunnel = state.withLock { state in
             state.attempt?.cancel()
@@ -71,6 +75,7 @@ final class TURNFallback: Sendable {
         tunnel?.close()
     }
 
+    /// Closes the connection for good.
     func close() {
         let tunnel = state.withLock { state in
             state.isClosed = true
@@ -80,6 +85,7 @@ final class TURNFallback: Sendable {
         tunnel?.close()
     }
 
+    /// Schedules an attempt, if the connection is needed and not open.
     private func attempt(after pause: Duration) {
         state.withLock { state in
             guard !state.isClosed, state.isNeeded, state.tunnel == nil, state.server != nil, state.peer != nil else {
@@ -93,6 +99,7 @@ final class TURNFallback: Sendable {
         }
     }
 
+    /// Opens the tunnel, if it is still needed.
     private func open() {
         state.withLock { state in
             guard !state.isClosed, state.isNeeded, state.tunnel == nil, let server = state.server,
@@ -104,6 +111,7 @@ final class TURNFallback: Sendable {
         }
     }
 
+    /// Adds the tunnel to the call when it is ready, and removes it when it has ended.
     private func follow(_ event: Tunnel.Event) {
         switch event {
         case .ready(let address):
@@ -116,7 +124,7 @@ final class TURNFallback: Sendable {
             let (loop, near) = state.withLock { state in
                 state.tunnel = nil
                 defer { state.near = nil }
-                // What went through it needs another.
+                // The call has to replace the path that used the tunnel.
                 if state.near != nil { state.isNeeded = true }
                 return (state.loop?.loop, state.near)
             }

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastWebRTC
 
-/// A TURN server that the platform told of, as far as we can use it: by TLS over TCP.
+/// A TURN server of the platform that the client supports: TURN over TLS and TCP.
 struct TURNServerAddress: Hashable, Sendable {
     let host: String
     let port: UInt16
@@ -9,8 +9,8 @@ struct TURNServerAddress: Hashable, Sendable {
 
     private static let defaultPort: UInt16 = 5349
 
-    /// - Parameter uri: RFC 7065, such as `turns:media.example.org:443?transport=tcp`.
-    /// - Returns: nil for another transport, or what cannot be read.
+    /// Parses a TURN URI (RFC 7065), e.g. `turns:media.example.org:443?transport=tcp`; nil for another transport or a
+    /// malformed URI.
     init?(uri: String, username: String, credential: String) {
         guard uri.lowercased().hasPrefix("turns:") else { return nil }
         let parts = uri.dropFirst("turns:".count).split(separator: "?", maxSplits: 1)

@@ -2,7 +2,7 @@ import PCastCore
 import PCastWeb
 import PCastWebRTC
 
-/// The client's side of TURN as the machine of a tunnel.
+/// The TURN client as the state machine of a `Tunnel`.
 struct TURNTunnel: StreamClientMachine {
     private var client: TURNClient
     private var isReady = false

@@ -2,8 +2,8 @@ import PCastCore
 import PCastWebRTC
 import Synchronization
 
-/// Makes one timeline of what arrives by one connection after another: each numbers a track's moments from a place of its
-/// own, and whoever shows or records the stream shall not notice.
+/// Joins the media of successive connections to one timeline. Each connection begins its timestamps at a different
+/// value, and renderers and recordings must not notice.
 struct TimelineSplice {
     private struct Track {
         var offset: Int64 = 0
@@ -24,12 +24,13 @@ struct TimelineSplice {
     private var video = Track()
     private var audio = Track()
 
-    /// What comes from now on comes by another connection.
+    /// Marks that the media from now on comes from another connection.
     mutating func cut() {
         video.isCut = true
         audio.isCut = true
     }
 
+    /// Returns the media with its timestamp on the joined timeline.
     mutating func place(_ media: PeerConnection.Media, at now: Instant) -> PeerConnection.Media {
         guard case .frame(var frame, let arrival) = media else { return media }
         switch frame.codec.mediaType {
@@ -40,7 +41,7 @@ struct TimelineSplice {
     }
 }
 
-/// One that the loop's thread uses and others cut.
+/// A splice that the loop's thread uses and that other threads cut.
 final class SharedSplice: Sendable {
     private let splice: Mutex<TimelineSplice>
 

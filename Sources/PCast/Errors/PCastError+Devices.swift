@@ -2,7 +2,7 @@ import PCastCore
 import PCastDevices
 
 extension PCastError {
-    /// A source could not be opened or started.
+    /// Creates the error for a source that could not be opened or started.
     init(_ error: DeviceError) {
         let status: RequestStatus =
             switch error {

@@ -2,7 +2,7 @@ import PCastCore
 import PCastSignaling
 
 extension PCastError {
-    /// Why a request has no response.
+    /// Creates the error for a request without a usable response.
     init(_ failure: SignalingFailure, asking what: String) {
         switch failure {
         case .timeout: self.init(.timeout, .connection, "the platform did not answer \(what) in time")
@@ -14,32 +14,39 @@ extension PCastError {
         }
     }
 
-    /// The platform answered `what` with another word than `ok`.
+    /// Creates the error for a response with a status other than `ok`.
     ///
-    /// - Parameter reason: what the platform says about it; nil where it says no more.
+    /// - Parameters:
+    ///   - text: The status of the protocol.
+    ///   - what: The name of the request.
+    ///   - reason: The platform's reason; nil if there is none.
     init(refusal text: String, of what: String, because reason: String? = nil) {
         let status = RequestStatus(wire: text)
-        // What to do may follow it in the same sentence.
+        // Advice may follow in the same sentence.
         let words = reason.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 } ?? status.adviceOnSilence
         let answer = "the platform answered \(what) with “\(text)”"
         self.init(status, .platform, words.map { "\(answer): \($0)" } ?? answer)
     }
 
+    /// Returns the error for an operation that needs a started session.
     static func notStarted(_ what: String) -> PCastError {
         PCastError(.notStarted, .usage, "\(what) needs a session")
     }
 
+    /// Returns the error for an operation while the session reconnects.
     static func offline(_ what: String) -> PCastError {
         PCastError(.notReady, .connection, "\(what) needs a connection, which is being made again")
     }
 
+    /// The error for an operation after shutdown.
     static let shutDown = PCastError(.gone, .usage, "this PCast was shut down")
 
+    /// The error for an operation during which the session was stopped.
     static let stopped = PCastError(.notStarted, .usage, "this PCast was stopped meanwhile")
 }
 
 extension RequestStatus {
-    /// What to do about a refusal of which nothing is known but a word that can mean anything; nil for other words.
+    /// The advice after a refusal with an unspecific status and no reason; nil for other statuses.
     fileprivate var adviceOnSilence: String? {
         switch self {
         case .badRequest: "do not retry; ask for something else, the platform's log says what it does not do"

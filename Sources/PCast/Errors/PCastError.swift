@@ -1,30 +1,31 @@
 public import PCastCore
 
-/// Why an operation of the SDK failed; its text says what to do next.
+/// The reason for which an operation of the SDK failed. Its text says what to do next.
 ///
-/// The callbacks of seed 004 get the ``status`` alone; `async` functions throw the whole.
+/// Callbacks receive only the ``status``; `async` functions throw the whole error.
 public struct PCastError: Error, Hashable, Sendable {
-    /// What stands in the way.
+    /// The part that failed.
     public enum Cause: Hashable, Sendable {
-        /// No platform answers, or the connection to it broke.
+        /// No platform responds, or the connection to it was lost.
         case connection
-        /// The platform answered, and refused.
+        /// The platform responded with a refusal.
         case platform
         /// A device, a file or a codec on this machine.
         case device
         /// The media connection of a stream.
         case media
-        /// The call itself: an argument, or a state in which it cannot be.
+        /// The call itself: an argument is invalid, or the state does not permit it.
         case usage
     }
 
-    /// How the request ended (Phenix: `PhenixRequestStatus`); never ``RequestStatus/ok``.
+    /// The result of the request (Phenix: `PhenixRequestStatus`). It is never ``RequestStatus/ok``.
     public let status: RequestStatus
+    /// The part that failed.
     public let cause: Cause
-    /// What failed and what to do about it, for people. Holds no token and no key.
+    /// The failure and what to do about it, as a text for people. It contains no token and no key.
     public let description: String
 
-    /// - Parameter description: what failed; what to do next is added where the status knows it.
+    /// Creates an error. The advice for the status, if there is any, is added to the description.
     init(_ status: RequestStatus, _ cause: Cause, _ description: String) {
         self.status = status
         self.cause = cause
@@ -35,7 +36,7 @@ public struct PCastError: Error, Hashable, Sendable {
 extension PCastError: CustomStringConvertible {}
 
 extension RequestStatus {
-    /// What to do after a request ended so; nil where that depends on the request.
+    /// The advice after a request with this result; nil if it depends on the request.
     fileprivate var advice: String? {
         switch self {
         case .ok, .badRequest, .failed, .notInitialized: nil

@@ -2,12 +2,14 @@ import PCastCore
 import PCastRendering
 import PCastWebRTC
 
-/// A subscribed stream on its way to an address.
+/// A subscribed stream that is pushed to an address.
 final class EgressJob: Sendable {
     private let media: RemoteMedia
     private let pusher: StreamPusher
     private let taking: Int
 
+    /// Begins to push a stream. `changed` receives the states of the push. Throws an error if the stream is not
+    /// subscribed, or if the push cannot be set up.
     init(
         of stream: MediaStream, to place: OutboundPolicy, format: String,
         changed: @escaping @Sendable (StreamPusher.State) -> Void
@@ -25,11 +27,11 @@ final class EgressJob: Sendable {
         taking = media.feed.add { [pusher] media in
             if case .frame(let frame, let arrival) = media { pusher.push(frame, arrivedAt: arrival) }
         }
-        // A key frame to begin with; the pusher waits for it.
+        // The pusher waits for a key frame before it sends anything.
         media.call.requestKeyFrame()
     }
 
-    /// Sends what waits, and waits for that.
+    /// Sends the frames that wait, and returns when they are sent.
     func stop() {
         media.feed.remove(taking)
         pusher.finish()

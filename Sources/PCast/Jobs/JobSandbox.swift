@@ -4,27 +4,29 @@ public import PCastIO
 import PCastWeb
 import Synchronization
 
-/// The process beside a worker that connects to addresses of foreign media for it. The worker itself reaches this guard and
-/// the platform alone, as the kernel sees to it: where libavformat is led past the guard, by whatever a server says, it
-/// does not arrive.
+/// The parent process of a worker, which connects to untrusted media addresses on its behalf.
 ///
-/// | the kernel has | what holds the worker |
+/// The kernel lets the worker connect only to this process and the platform. libavformat cannot bypass the proxy then,
+/// whatever a server's response makes it do.
+///
+/// | feature of the kernel | restriction of the worker |
 /// |---|---|
-/// | Landlock's rules about TCP | it connects by TCP to the ports of guard and platform alone |
-/// | network namespaces, which this process may make | its network is a loopback of its own, out of which only this process leads |
+/// | Landlock's TCP rules | it connects by TCP only to the ports of the proxy and the platform |
+/// | network namespaces, if permitted | its only interface is loopback, and this process forwards its connections |
 public struct JobSandbox: Sendable {
-    /// What holds a worker back.
+    /// A way of restricting a worker.
     public enum Hold: Sendable, CaseIterable {
+        /// Landlock's TCP rules (`portRules`), or a network namespace (`network`).
         case portRules, network
 
-        /// What there is here for this order; nil for nothing.
+        /// Returns the restriction that this machine offers for the job; nil if there is none.
         public static func available(for order: IngestJob) -> Hold? {
             if ConnectionLimits.hasPortRules { return .portRules }
             return canIsolate(order) ? .network : nil
         }
 
-        /// SRT comes and goes by UDP, which is led nowhere but to the platform; and the platform has to be on loopback, where
-        /// it tells its workers to come by.
+        /// Returns whether a network namespace suits the job. SRT uses UDP, which is forwarded only to the platform.
+        /// The platform has to be on loopback, where its workers connect.
         private static func canIsolate(_ order: IngestJob) -> Bool {
             guard MediaURI(order.uri)?.scheme != .srt, order.mediaPort != nil,
                 let platform = try? WebAddress(order.platform), !platform.isSecure,
@@ -41,7 +43,7 @@ public struct JobSandbox: Sendable {
     private let purpose: OutboundProxy.Purpose?
     private let reporting: Reporting
 
-    /// What the platform is told, by the worker and by its guard.
+    /// The reports of the worker and of this process to the platform.
     private final class Reporting: Sendable {
         private let isRunning = Atomic(false)
         private let write: @Sendable (String) -> Void
@@ -52,15 +54,16 @@ public struct JobSandbox: Sendable {
             failure = kind == .egress ? "egress-setup-failed" : StreamEndedReason.failed.rawValue
         }
 
+        /// Forwards a line of the worker.
         func pass(_ line: String) {
             if JobReport(line: line) == .running { isRunning.store(true, ordering: .relaxed) }
             write(line + "\n")
         }
 
-        /// There is no worker.
+        /// Reports that there is no worker.
         func fail(_ why: String) { write(JobReport.ended(reason: failure, description: why).line) }
 
-        /// What leads to where nobody may go is nothing to wait for, and nothing to begin with.
+        /// Reports a refused connection. Before the job runs it ends the job; afterwards it is a note.
         func refuse(_ why: String) {
             let isRunning = isRunning.load(ordering: .relaxed)
             let report =
@@ -70,8 +73,12 @@ public struct JobSandbox: Sendable {
         }
     }
 
-    /// - Parameter write: writes a line for the platform.
-    /// - Returns: nil when the address is refused, which is reported.
+    /// Creates a sandbox; nil if the address is refused, which is reported.
+    ///
+    /// - Parameters:
+    ///   - order: The job of the worker.
+    ///   - hold: The restriction of the worker, as ``Hold/available(for:)`` returns it.
+    ///   - write: A function that writes a line for the platform.
     public init?(_ order: IngestJob, _ hold: Hold, write: @escaping @Sendable (String) -> Void) {
         let reporting = Reporting(order.kind, write)
         guard let uri = MediaURI(order.uri), let address = try? WebAddress(order.platform) else {
@@ -95,14 +102,19 @@ public struct JobSandbox: Sendable {
         platform = IPAddress(address.host).map { TransportAddress(ip: $0, port: UInt16(clamping: address.port)) }
     }
 
-    /// What keeps running beside the worker.
+    /// The objects that live as long as the worker.
     private struct Running: Sendable {
         let process: ChildProcess
         var relays: [OutboundProxy] = []
         var datagrams: ProxiedDatagrams?
     }
 
-    /// Runs the worker until it has ended. Where it cannot be held back, it is not started, and the end is reported.
+    /// Runs the worker until it has ended. If it cannot be restricted, it is not started, and the failure is reported.
+    ///
+    /// - Parameters:
+    ///   - program: The path of the program.
+    ///   - arguments: The arguments of the program.
+    ///   - environment: The environment of the program.
     public func run(_ program: String, _ arguments: [String], environment: [String: String]) async {
         let (ends, ended) = AsyncStream<Void>.makeStream()
         let reporting = reporting
@@ -125,13 +137,15 @@ public struct JobSandbox: Sendable {
         withExtendedLifetime(running) {}
     }
 
-    /// The order, with the address of the guard; empty for none, so that the worker makes no other.
+    /// Returns the job with the address of the proxy. The address is empty if there is no proxy, so that the worker
+    /// does not create one.
     private func guardedOrder(by address: TransportAddress?) -> IngestJob {
         var order = order
         order.guardAddress = address.map { "\($0)" } ?? ""
         return order
     }
 
+    /// Starts a worker that Landlock restricts. Throws an error if that fails.
     private func limited(
         _ start: @escaping @Sendable (IngestJob) throws(IOError) -> ChildProcess
     ) throws(IOError) -> Running {
@@ -143,6 +157,7 @@ public struct JobSandbox: Sendable {
         return Running(process: process, relays: relay.map { [$0] } ?? [])
     }
 
+    /// Starts a worker in its own network namespace. Throws an error if that fails.
     private func isolated(
         _ start: @escaping @Sendable (IngestJob) throws(IOError) -> ChildProcess
     ) throws(IOError) -> Running {
@@ -150,7 +165,8 @@ public struct JobSandbox: Sendable {
             preconditionFailure("a worker is isolated whose platform can be led to")
         }
         let hasGuard = purpose != nil
-        // Doors in the network of the worker; who stands behind them, below, is in this one.
+        // The listening sockets are in the worker's network namespace. The proxies that serve them, below, are in that
+        // of this process.
         let (process, doors, media) = try ConnectionLimits.runIsolated {
             () throws(IOError) -> (ChildProcess, [OutboundProxy.Entrance], ProxiedDatagrams.Entrance) in
             var doors = [try OutboundProxy.Entrance(port: platform.port)]

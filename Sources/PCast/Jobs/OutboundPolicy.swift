@@ -3,35 +3,43 @@ import PCastCodecs
 import PCastCore
 import PCastIO
 
-/// An address of foreign media as this process may open it: judged, written with the number that was judged or led
-/// through a ``OutboundProxy``, and everything else shut to libavformat.
+/// An untrusted media address that this process may open.
 ///
-/// | scheme | what holds the guard |
+/// The address has been checked, and either contains the checked IP address in place of the host name or is reached
+/// through an `OutboundProxy`. libavformat cannot open anything else.
+///
+/// | scheme | enforcement of the policy |
 /// |---|---|
-/// | `http`, `https`, and playlists in them | each request goes through a proxy of our own, which judges its host |
-/// | `rtmps` | the same proxy, as TLS goes through one |
-/// | `rtsp` | a relay to the judged address, media within its connection; who sends elsewhere is cut off |
-/// | `srt`, `rtmp` | the number in place of the name: neither knows redirections |
-/// | `file` | a folder, without symbolic links out of it, and no playlists |
+/// | `http`, `https`, and playlists in them | each request goes through a local HTTP proxy, which checks the host |
+/// | `rtmps` | the same proxy, which tunnels TLS |
+/// | `rtsp` | a proxy for the checked address, with the media in the same connection; a redirection closes it |
+/// | `srt`, `rtmp` | the IP address in place of the name; neither protocol has redirections |
+/// | `file` | a folder, without symbolic links out of it and without playlists |
 struct OutboundPolicy: Sendable {
-    /// For libavformat.
+    /// The URI for libavformat.
     let uri: String
-    /// For people: without secrets.
+    /// The address as a text for people, without secrets.
     let name: String
     /// libavformat's name of the format that is pushed; nil for a file.
     let pushFormat: String?
+    /// Whether the job listens for a caller (SRT).
     let isListener: Bool
     private let secrets: [String]
-    /// Live as long as this.
+    /// The proxy of this process, which lives as long as the policy; nil if another process runs it, or if there is
+    /// none.
     private let relay: OutboundProxy?
+    /// The opened file, which lives as long as the policy; nil for an address.
     private let file: FolderFile?
-    /// Of a file; nil for an address.
+    /// The name of a file; nil for an address.
     let fileName: String?
 
-    /// Judges, and restricts the process.
+    /// Checks the address and restricts libavformat in this process.
     ///
-    /// - Parameter refused: is told of each connection that was refused on the way.
-    /// - Throws: `failed` with the reason.
+    /// - Parameters:
+    ///   - order: The job with the address.
+    ///   - refused: A function that receives the reason of each connection that the proxy refused.
+    /// - Returns: The address that may be opened.
+    /// - Throws: `PCastError` with the status `failed` and the reason if the address is refused.
     static func open(_ order: IngestJob, refused: @escaping @Sendable (String) -> Void) throws(PCastError)
         -> OutboundPolicy
     {
@@ -47,6 +55,7 @@ struct OutboundPolicy: Sendable {
         }
     }
 
+    /// Returns the policy of a parsed address. Throws an error if the address is refused.
     private static func make(
         _ uri: MediaURI, _ order: IngestJob, _ refused: @escaping @Sendable (String) -> Void
     ) throws -> OutboundPolicy {
@@ -59,7 +68,8 @@ struct OutboundPolicy: Sendable {
         case .http, .https, .rtmps:
             let (address, own) = try guardAddress(order) { try OutboundProxy(.proxy(addresses), refused: refused) }
             relay = own
-            // The environment, because every part of libavformat asks it, however deep in a playlist.
+            // The variables are in the environment because every part of libavformat reads them, however deep in a
+            // playlist.
             for name in ["http_proxy", "https_proxy"] { setenv(name, "http://\(address)", 1) }
             for name in ["no_proxy", "NO_PROXY"] { unsetenv(name) }
             if uri.scheme != .rtmps { access.schemes = ["http", "https"] }
@@ -79,7 +89,7 @@ struct OutboundPolicy: Sendable {
             access.formats = ["rtsp", "mpegts"]
             access.options = ["rtsp_transport": "tcp", "fflags": "nobuffer"]
         case .rtmp:
-            // The guard beside this process leads to what it has judged.
+            // The proxy of the parent process connects to the address that it has checked.
             let beside = order.guardAddress.flatMap { TransportAddress($0) }
             text = uri.text(at: try beside ?? addresses.judge(host: uri.host, port: uri.port))
             access.protocols = ["rtmp", "tcp"]
@@ -102,7 +112,7 @@ struct OutboundPolicy: Sendable {
             access.protocols = ["file"]
             access.formats = Self.filmFormats
         }
-        // What is written has a format of ours.
+        // The format of the output is the system's own choice.
         if order.kind == .egress {
             access.formats = []
             access.options["fflags"] = nil
@@ -116,7 +126,7 @@ struct OutboundPolicy: Sendable {
             fileName: opened.map { _ in String(uri.path[(uri.path.lastIndex(of: "/") ?? uri.path.startIndex)...]) })
     }
 
-    /// The guard beside this process, or one within it.
+    /// Returns the address of the proxy of the parent process, or else creates one in this process and returns it too.
     private static func guardAddress(
         _ order: IngestJob, _ make: () throws -> OutboundProxy
     ) throws -> (TransportAddress, OutboundProxy?) {
@@ -125,7 +135,7 @@ struct OutboundPolicy: Sendable {
         return (own.address, own)
     }
 
-    /// A text without what is secret in the address.
+    /// Returns a text without the secrets of the address.
     func redacted(_ text: String) -> String {
         var text = text.replacing(uri, with: name)
         for secret in secrets { text = text.replacing(secret, with: "…") }
@@ -134,22 +144,23 @@ struct OutboundPolicy: Sendable {
 
     // MARK: Schemes
 
+    /// The time for which a listener waits for a caller: seven days.
     private static let listenerPatience = Duration.seconds(7 * 86_400)
 
-    /// Containers and bare streams that name nothing outside of themselves.
+    /// The containers and elementary streams that cannot refer to other files or addresses.
     private static let filmFormats = [
         "mpegts", "mov", "mp4", "matroska", "webm", "flv", "live_flv", "avi", "ogg", "mpeg", "h264", "aac", "mp3",
         "wav",
         "flac",
     ]
 
-    /// libavformat takes the transport out of the query, past what it was told.
+    /// Returns whether the query chooses a transport. libavformat reads it from the query, in spite of its options.
     private static func choosesTransport(_ uri: MediaURI) -> Bool {
         let words = uri.path.drop { $0 != "?" }.split { "?&".contains($0) }
         return words.contains { ["udp", "multicast", "tcp", "http", "https", "listen"].contains($0) }
     }
 
-    /// What RTMP's `connect` names: the host as it was written, and the application.
+    /// Returns the `tcUrl` of RTMP's `connect` command: the original host and the application.
     private static func connectURL(_ uri: MediaURI) -> String {
         let parts = uri.path.prefix { $0 != "?" }.split(separator: "/")
         let hasInstance = parts.count > 2 && !parts[1].contains(":")
@@ -157,12 +168,13 @@ struct OutboundPolicy: Sendable {
         return "rtmp://\(host):\(uri.port)/" + parts.prefix(hasInstance ? 2 : 1).joined(separator: "/")
     }
 
-    /// The name of RTMP's stream, which is what its publisher proves himself by.
+    /// Returns the name of the RTMP stream, which is the publisher's secret; nil for other schemes.
     private static func key(_ uri: MediaURI) -> String? {
         guard [.rtmp, .rtmps].contains(uri.scheme) else { return nil }
         return uri.path.prefix { $0 != "?" }.split(separator: "/").dropFirst().last.map(String.init)
     }
 
+    /// Returns libavformat's name of the format that is pushed; nil for a file.
     private static func pushFormat(_ scheme: MediaURI.Scheme) -> String? {
         switch scheme {
         case .rtmp, .rtmps: "flv"
@@ -172,6 +184,7 @@ struct OutboundPolicy: Sendable {
         }
     }
 
+    /// Opens the file of the address in the folder of files. Throws an error if there is none.
     private static func file(_ uri: MediaURI, _ order: IngestJob) throws(PCastError) -> FolderFile {
         let isWritten = order.kind == .egress
         guard let folder = order.folder, let file = FolderFile(uri.path, in: folder, isWritten: isWritten) else {

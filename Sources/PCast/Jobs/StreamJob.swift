@@ -4,15 +4,20 @@ public import PCastIO
 import PCastRendering
 import Synchronization
 
-/// What a process does that a platform has started for one stream: it pulls an address and publishes what is there, or
-/// views a stream and pushes it to an address. The process is good for nothing else afterwards, as foreign media was
-/// opened in it.
+/// The job of a process that a platform has started for one stream. It pulls an address and publishes it, or views a
+/// stream and pushes it to an address.
+///
+/// The process must not be used for anything else afterwards, because it has opened untrusted media.
 public struct StreamJob: Sendable {
     private let order: IngestJob
     private let report: @Sendable (JobReport) -> Void
     private let isRunning: Flag
 
-    /// - Parameter report: is told what happens; ``JobReport/ended(reason:description:)`` is the last.
+    /// Creates a job, which begins with ``run()``.
+    ///
+    /// - Parameters:
+    ///   - order: The job's description.
+    ///   - report: A function that receives reports. The last one is `ended`.
     public init(_ order: IngestJob, report: @escaping @Sendable (JobReport) -> Void) {
         self.order = order
         let isRunning = Flag()
@@ -23,10 +28,10 @@ public struct StreamJob: Sendable {
         }
     }
 
-    /// The platform has this long to say that a stream has ended that was reported as such.
+    /// The time for which the platform's end of a stream is awaited after the end was reported.
     private static let timeout = Duration.seconds(2)
 
-    /// Works until the stream has ended.
+    /// Runs the job until the stream has ended.
     public func run() async {
         let place: OutboundPolicy
         do throws(PCastError) {
@@ -47,7 +52,7 @@ public struct StreamJob: Sendable {
         withExtendedLifetime(place) {}
     }
 
-    /// What leads to where nobody may go is nothing to wait for, and nothing to begin with.
+    /// A function that reports a refused connection. Before the job runs it ends the job; afterwards it is a note.
     private var refuse: @Sendable (String) -> Void {
         let (report, reason, isRunning) = (report, setupFailure, isRunning)
         return { why in
@@ -55,12 +60,14 @@ public struct StreamJob: Sendable {
         }
     }
 
+    /// The end reason of a job that could not begin.
     private var setupFailure: String {
         order.kind == .egress ? "egress-setup-failed" : StreamEndedReason.failed.rawValue
     }
 
     // MARK: Publishing
 
+    /// Publishes the address until it ends. Throws an error if that cannot begin.
     private func publish(_ place: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
         if place.isListener { report(.listening) }
         let order = order
@@ -86,6 +93,7 @@ public struct StreamJob: Sendable {
 
     // MARK: Pushing
 
+    /// Pushes the stream to the address until it ends. Throws an error if that cannot begin.
     private func push(to place: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
         _ = try await pcast.start(authenticationToken: order.credential)
         let stream = try await pcast.subscribe(
@@ -105,7 +113,7 @@ public struct StreamJob: Sendable {
         }
         stream.life.whenEnded { info in failed.resolve(Self.end(info)) }
         report(await failed.settled)
-        // The platform ends it with those words; ours would say that it has ended.
+        // The platform ends the stream with the reported reason. An end by this process would have the reason `ended`.
         let limit = Task {
             try await Task.sleep(for: Self.timeout)
             stream.stop()
@@ -115,6 +123,7 @@ public struct StreamJob: Sendable {
         pushing.stop()
     }
 
+    /// Records the stream to the file until it ends. Throws an error if that cannot begin.
     private func record(_ stream: MediaStream, to place: OutboundPolicy) async throws(PCastError) {
         let recording = try stream.record(to: place.uri, named: place.fileName)
         report(.running)
@@ -127,6 +136,7 @@ public struct StreamJob: Sendable {
         }
     }
 
+    /// Returns the report of a stream's end.
     private static func end(_ info: StreamEndedInfo) -> JobReport {
         .ended(
             reason: info.reason == .custom ? info.reasonDescription : info.reason.rawValue,
@@ -134,7 +144,7 @@ public struct StreamJob: Sendable {
     }
 }
 
-/// What is so from some moment on.
+/// A flag that is set once.
 private final class Flag: Sendable {
     private let state = Atomic(false)
 

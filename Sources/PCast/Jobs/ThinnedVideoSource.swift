@@ -3,7 +3,7 @@ import PCastCore
 import PCastDevices
 import Synchronization
 
-/// A source of pictures of which some are left out evenly, down to a rate.
+/// A video source that drops frames evenly to reduce the frame rate.
 final class ThinnedVideoSource: VideoSource {
     private let source: any VideoSource
     private let rate: Double

@@ -4,16 +4,16 @@ import PCastCore
 import PCastIO
 import PCastWeb
 
-/// Keeps what the SDK logs for ``PCast/collectLogMessages(_:)``, without tokens and keys, and hands it on to the
-/// application's handler where there is one.
+/// Keeps the log lines of the SDK for ``PCast/collectLogMessages()``, without tokens and keys. It also forwards the
+/// events to the application's handler, if there is one.
 struct CollectingLogHandler: LogHandler {
     private let ring: LogRing
     private var next: (any LogHandler)?
-    /// From which level on the application's handler is told.
+    /// The lowest level that the application's handler receives.
     private let level: Logger.Level
     private var own: Logger.Metadata = [:]
 
-    /// What the ring takes, whatever the application wants to hear of.
+    /// The lowest level that the ring keeps, whatever the application's level is.
     private static let keptLevel = Logger.Level.debug
 
     init(_ ring: LogRing, configuration: LoggingConfiguration) {
@@ -23,7 +23,7 @@ struct CollectingLogHandler: LogHandler {
         next?.logLevel = configuration.level
     }
 
-    /// Of the ring and the handler together.
+    /// The lower one of the ring's and the handler's level. It cannot be set.
     var logLevel: Logger.Level {
         get { min(Self.keptLevel, next == nil ? Self.keptLevel : level) }
         set {}
@@ -55,6 +55,7 @@ struct CollectingLogHandler: LogHandler {
         if let next, event.level >= level { next.log(event: event) }
     }
 
+    /// Returns the present time in UTC, by ISO 8601 with milliseconds.
     private static func timestamp() -> String {
         let milliseconds = MonotonicClock.wallTime().millisecondsSinceEpoch
         return Date(timeIntervalSince1970: Double(milliseconds) / 1_000)

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The newest lines of a log, as many as fit; the oldest make room.
+/// The newest lines of a log. When the ring is full, a new line replaces the oldest one.
 final class LogRing: Sendable {
     private struct State {
         var lines: [String] = []
-        /// Where the oldest stands, once all places are taken.
+        /// The index of the oldest line, once the ring is full.
         var oldest = 0
     }
 
@@ -12,15 +12,18 @@ final class LogRing: Sendable {
     private let lineLimit: Int
     private let state = Mutex(State())
 
+    /// Creates an empty ring.
+    ///
     /// - Parameters:
-    ///   - capacity: in lines.
-    ///   - lineLimit: in characters; longer lines are cut.
+    ///   - capacity: The number of lines; at least 1.
+    ///   - lineLimit: The maximum length of a line in characters; longer lines are truncated.
     init(capacity: Int = 1_000, lineLimit: Int = 500) {
         precondition(capacity > 0 && lineLimit > 0, "a ring has room")
         self.capacity = capacity
         self.lineLimit = lineLimit
     }
 
+    /// Adds a line.
     func add(_ line: String) {
         let line = line.count > lineLimit ? line.prefix(lineLimit - 1) + "…" : line
         state.withLock { state in
@@ -33,7 +36,7 @@ final class LogRing: Sendable {
         }
     }
 
-    /// The oldest first.
+    /// The lines, the oldest first.
     var lines: [String] {
         state.withLock { Array($0.lines[$0.oldest...] + $0.lines[..<$0.oldest]) }
     }

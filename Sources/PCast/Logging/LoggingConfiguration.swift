@@ -1,16 +1,22 @@
 public import Logging
 
-/// Whether the SDK logs, from which level on, and where to (seed 004, `configureLogging`). No line holds a token or a
-/// key.
+/// Whether the SDK logs, at which level, and to which handler (the configuration of ``PCast/configureLogging(_:)``). No
+/// line contains a token or a key.
 public struct LoggingConfiguration: Sendable {
+    /// Whether the handler receives log events.
     public var isEnabled: Bool
-    /// The least that is told.
+    /// The lowest level that the handler receives.
     public var level: Logger.Level
-    /// Makes what takes the lines, once for each ``PCast``.
+    /// Makes the handler, once for each ``PCast``.
     public var makeHandler: @Sendable (_ label: String) -> any LogHandler
 
-    /// - Parameter handler: what takes the lines; nil for what the program has given to `LoggingSystem.bootstrap`, and
-    ///   where it has given nothing, standard output.
+    /// Creates a configuration.
+    ///
+    /// - Parameters:
+    ///   - isEnabled: Whether the handler receives log events.
+    ///   - level: The lowest level that it receives.
+    ///   - handler: A function that makes the handler; nil for the handler of `LoggingSystem.bootstrap`, which is
+    ///     standard output unless the program has set another.
     public init(
         isEnabled: Bool = true, level: Logger.Level = .info,
         handler: (@Sendable (_ label: String) -> any LogHandler)? = nil
@@ -20,6 +26,6 @@ public struct LoggingConfiguration: Sendable {
         makeHandler = handler ?? { Logger(label: $0).handler }
     }
 
-    /// Nothing is told. What ``PCast/collectLogMessages(_:)`` answers is kept all the same.
+    /// The configuration without a handler. ``PCast/collectLogMessages()`` still returns lines.
     public static let off = LoggingConfiguration(isEnabled: false)
 }

@@ -1,12 +1,14 @@
 public import PCastCore
 
-/// What the SDK has done, for a report of a problem.
+// MARK: Logs
 extension PCast {
-    /// The newest thousand lines of this client's log, the oldest first, each with its time (UTC); without tokens and
-    /// keys. They are kept whether or not logging is configured, and can be had in any state.
+    /// Returns the newest thousand lines of this client's log, the oldest first.
+    ///
+    /// Each line has its time in UTC. The lines contain no tokens and no keys. They are kept whether logging is
+    /// configured or not, and are available in every state.
     public func collectLogMessages() -> String { log.lines.map { $0 + "\n" }.joined() }
 
-    /// The same for seed 004: calls back once.
+    /// Returns the newest lines of this client's log to a callback, which is called once.
     public func collectLogMessages(
         _ callback: @escaping @Sendable (PCast, RequestStatus, _ messages: String) -> Void
     ) {

@@ -1,7 +1,7 @@
-/// Takes tokens and keys out of a line of a log: what stands behind a word that announces one, up to the next space,
-/// quote or separator.
+/// Removes tokens and keys from a log line. A secret begins after a known mark and ends at the next space, quote or
+/// separator.
 enum SecretRedaction {
-    /// In lower case, as they are compared.
+    /// The marks in lower case, which are compared without regard to case.
     private static let marks: [[UInt8]] = [
         "digest:", "digest%3a", "bearer ", "basic ", "token=", "token:", "secret=", "password=", "credential=",
         "ice-pwd:",
@@ -10,6 +10,7 @@ enum SecretRedaction {
     private static let separators = Set(" \t\r\n&\"'<>(),;[]{}".utf8)
     private static let replacement = Array("…".utf8)
 
+    /// Returns the text with each secret replaced by an ellipsis.
     static func redact(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -22,7 +23,7 @@ enum SecretRedaction {
             }
             result += bytes[index..<index + mark.count]
             index += mark.count
-            // A mark and its secret may be a space apart.
+            // Spaces may separate a mark from its secret.
             while index < bytes.count, bytes[index] == UInt8(ascii: " ") {
                 result.append(bytes[index])
                 index += 1
@@ -34,6 +35,7 @@ enum SecretRedaction {
         return String(decoding: result, as: UTF8.self)
     }
 
+    /// Returns whether the mark is at the index.
     private static func begins(_ mark: [UInt8], in bytes: [UInt8], at index: Int) -> Bool {
         guard bytes.count - index >= mark.count else { return false }
         return mark.indices.allSatisfy { lower(bytes[index + $0]) == mark[$0] }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that lasts as long as it is held, such as being told of changes (Phenix: `PhenixDisposable`).
+/// A resource, e.g. a subscription to changes, that is released with this object (Phenix: `PhenixDisposable`).
 public final class Disposable: Sendable {
     private let ending: Mutex<(@Sendable () -> Void)?>
 
@@ -8,7 +8,7 @@ public final class Disposable: Sendable {
 
     deinit { dispose() }
 
-    /// Ends it now; harmless when called again.
+    /// Releases the resource now. It has no effect when it is called again.
     public func dispose() {
         let ending = ending.withLock { ending in
             defer { ending = nil }

@@ -1,20 +1,21 @@
 import PCastIO
 import Synchronization
 
-/// A value that is there from the beginning and changes (Phenix: `PhenixObservable`). Whoever subscribes is told the value
-/// as it is, and then each change; setting it to what it is already is no change.
+/// A value that changes (Phenix: `PhenixObservable`). A subscriber receives the present value and then each change.
+/// Setting an equal value is no change.
 public final class ObservableValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var subscribers = StreamReaders<Value>(.newest(ObservableValue.backlog))
     }
 
-    /// Changes that wait for a slow subscriber at most; it misses the oldest beyond that.
+    /// The number of changes that are queued for a slow subscriber. Beyond that, the oldest are dropped.
     private static var backlog: Int { 64 }
 
     private let isSame: @Sendable (Value, Value) -> Bool
     private let state: Mutex<State>
 
+    /// Creates a value. `isSame` returns whether two values are equal.
     init(_ value: Value, isSame: @escaping @Sendable (Value, Value) -> Bool) {
         self.isSame = isSame
         state = Mutex(State(value: value))
@@ -26,17 +27,20 @@ public final class ObservableValue<Value: Sendable>: Sendable {
         state.withLock { $0.subscribers.finish() }
     }
 
-    /// As it is now.
+    /// The present value.
     public var value: Value { state.withLock { $0.value } }
 
-    /// The value as it is, and then each change, for as long as it is iterated. Each access makes a stream of its own.
+    /// The present value and then each change, while it is iterated. Each access creates a new stream.
     public var values: AsyncStream<Value> {
-        // Under the lock, so that no change comes before the first.
+        // The lock ensures that no change precedes the first value.
         state.withLock { $0.subscribers.add(beginningWith: $0.value) }
     }
 
-    /// Calls back with the value as it is, and then with each change, one after another and never on the caller's
-    /// thread, for as long as the answer is held.
+    /// Calls back with the present value and then with each change, while the returned object is held. The calls are
+    /// sequential and never on the caller's thread.
+    ///
+    /// - Parameter changed: The function that receives the values.
+    /// - Returns: The subscription, which ends when it is disposed or released.
     public func subscribe(_ changed: @escaping @Sendable (Value) -> Void) -> Disposable {
         let values = values
         let task = Task {
@@ -48,11 +52,12 @@ public final class ObservableValue<Value: Sendable>: Sendable {
         return Disposable { task.cancel() }
     }
 
+    /// Sets the value and notifies the subscribers, if it differs from the present one.
     func set(_ value: Value) {
         state.withLock { state in
             guard !isSame(state.value, value) else { return }
             state.value = value
-            // Under the lock, so that all are told in the same order.
+            // The lock ensures that all subscribers receive the changes in the same order.
             state.subscribers.yield(value)
         }
     }

@@ -3,9 +3,9 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// Encodes sound on a thread of its own, in packets of 20 ms.
+/// Encodes audio on its own thread, in packets of 20 ms.
 final class AudioEncoding: Sendable {
-    /// 200 ms: what waits longer is dropped, oldest first.
+    /// The capacity of the queue in frames, which is 200 ms. Beyond it, the oldest frame is dropped.
     private static let queueCapacity = 10
 
     private let channels: Int
@@ -14,14 +14,17 @@ final class AudioEncoding: Sendable {
     private let failed: @Sendable (String) -> Void
     private let queue = FrameQueue<AudioFrame>(capacity: queueCapacity)
     private let isResting = Atomic(false)
-    /// Per cent of the packets, as the platform last reported.
+    /// The packet loss that the platform last reported, in percent.
     private let expectedLoss = Atomic(0)
     private let thread = Mutex<WorkerThread?>(nil)
 
+    /// Creates an encoding, which begins with ``start()``.
+    ///
     /// - Parameters:
-    ///   - channels: 1 or 2.
-    ///   - encoded: is called on the encoder's thread.
-    ///   - failed: is called at most once, with words for people.
+    ///   - channels: The number of channels; 1 or 2.
+    ///   - bitrate: The bit rate of the encoder.
+    ///   - encoded: A function that receives the packets on the encoder's thread.
+    ///   - failed: A function that receives a failure as a text for people. It is called at most once.
     init(
         channels: Int, bitrate: Bitrate, encoded: @escaping @Sendable (EncodedFrame) -> Void,
         failed: @escaping @Sendable (String) -> Void
@@ -32,6 +35,7 @@ final class AudioEncoding: Sendable {
         self.failed = failed
     }
 
+    /// Starts the encoder's thread. Throws an error if there is no thread.
     func start() throws(PCastError) {
         do throws(IOError) {
             let worker = try WorkerThread(name: "encode-audio", precedence: .media) { [self] in run() }
@@ -41,21 +45,22 @@ final class AudioEncoding: Sendable {
         }
     }
 
-    /// Lets the encoder's thread end after the packet that it is at, and waits for that.
+    /// Ends the encoder's thread after its present packet, and waits for the end.
     func stop() {
         queue.close()
         thread.withLock { $0 }?.join()
     }
 
+    /// Adds a frame to the queue, unless the encoding is paused.
     func push(_ frame: AudioFrame) {
         if !isResting.load(ordering: .relaxed) { queue.push(frame) }
     }
 
-    /// Nothing is encoded while it rests: nobody takes it.
+    /// Pauses or resumes the encoding. It is paused while nobody subscribes to the audio.
     func setResting(_ isResting: Bool) { self.isResting.store(isResting, ordering: .relaxed) }
 
-    /// Tells the encoder how much of what it makes is lost, 0 to 1: by that it puts more or less of each packet into the
-    /// next (in-band forward error correction).
+    /// Sets the expected packet loss, 0...1. The encoder adjusts its in-band forward error correction, which repeats
+    /// parts of a packet in the next one (RFC 6716, section 2.1.7).
     func setExpectedLoss(_ loss: Double) {
         expectedLoss.store(Int((min(max(loss, 0), 1) * 100).rounded(.up)), ordering: .relaxed)
     }

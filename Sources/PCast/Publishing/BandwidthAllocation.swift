@@ -1,32 +1,38 @@
 import PCastCore
 
-/// How what a path carries is divided: sound first, then the layers of the picture from the lowest up, each as much as
-/// it can use before the next gets anything.
+/// Divides the available bandwidth: audio first, then the layers of video from the lowest up. Each gets as much as it
+/// can use before the next gets anything.
 enum BandwidthAllocation {
-    /// What a layer can use.
+    /// The range of bit rates that a layer can use.
     struct Layer: Hashable, Sendable {
-        /// Less is not worth sending.
+        /// The bit rate below which the layer is not worth sending.
         var least: Bitrate
+        /// The bit rate of the layer in full quality.
         var most: Bitrate
     }
 
-    /// IP, UDP, RTP with its extensions, and the cipher's tag, in bytes a packet (CC10).
+    /// The overhead of an audio packet in bytes: IP, UDP, RTP with its extensions, and the authentication tag of SRTP.
     private static let overhead = 72
+    /// The number of audio packets per second.
     private static let soundPackets = 50
-    /// A packet of video with all that, over its payload: the packets of a small frame are not full.
+    /// The size of a video packet with that overhead, relative to its payload. It allows for small frames, whose
+    /// packets are not full.
     private static let videoOverhead = 1.08
 
+    /// Returns the bit rate of each layer's encoder. If a layer gets less than its minimum, it and the layers above it
+    /// get nothing.
+    ///
     /// - Parameters:
-    ///   - total: bits a second on the wire.
-    ///   - sound: what the audio encoder makes; nil without sound.
-    ///   - layers: from the lowest up.
-    /// - Returns: what each encoder may make. A layer that gets less than its least, and those above it, get nothing.
+    ///   - total: The available bandwidth on the wire.
+    ///   - sound: The bit rate of the audio encoder; nil without audio.
+    ///   - layers: The layers, the lowest first.
+    /// - Returns: The bit rates in the order of the layers.
     static func divide(_ total: Bitrate, sound: Bitrate?, layers: [Layer]) -> [Bitrate] {
         let wire = total.bitsPerSecond - (sound.map(onWire(sound:)) ?? 0)
         var left = Int64(Double(max(wire, 0)) / videoOverhead)
         var isFull = false
         return layers.enumerated().map { index, layer in
-            // The lowest gets what there is: its encoder says when that is too little.
+            // The lowest layer gets what remains. Its encoder decides whether that is too little.
             guard !isFull, index == 0 || left >= layer.least.bitsPerSecond else {
                 isFull = true
                 return Bitrate(bitsPerSecond: 0)
@@ -38,11 +44,12 @@ enum BandwidthAllocation {
         }
     }
 
-    /// What has to pass on the wire so that all can be sent in full.
+    /// Returns the bandwidth on the wire that everything needs in full quality.
     static func total(sound: Bitrate?, layers: [Layer]) -> Bitrate {
         let video = layers.reduce(0) { $0 + $1.most.bitsPerSecond }
         return Bitrate(bitsPerSecond: Int64(Double(video) * videoOverhead) + (sound.map(onWire(sound:)) ?? 0))
     }
 
+    /// Returns the bit rate of audio on the wire, in bits per second.
     private static func onWire(sound: Bitrate) -> Int64 { sound.bitsPerSecond + Int64(soundPackets * overhead * 8) }
 }

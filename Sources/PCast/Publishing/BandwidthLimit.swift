@@ -1,9 +1,9 @@
 public import PCastCore
 
-/// A limit on what a publisher sends or a viewer is sent; it holds as long as this object does (Phenix: the
-/// `PhenixDisposable` that `limitBandwidth` answers).
+/// A limit on the bit rate that a publisher sends or a subscriber receives. It applies while this object exists
+/// (Phenix: the `PhenixDisposable` that `limitBandwidth` returns).
 public final class BandwidthLimit: Sendable {
-    /// Bits a second of the video.
+    /// The maximum bit rate of the video.
     public let bitrate: Bitrate
     private let lift: @Sendable () -> Void
 

@@ -1,7 +1,7 @@
 import PCastCore
 import Synchronization
 
-/// The limits that hold for one publisher or one track at the moment; the lowest counts.
+/// The present limits of one publisher or one track. The lowest one applies.
 package final class BandwidthLimits: Sendable {
     private struct State {
         var limits: [Int: Bitrate] = [:]
@@ -12,10 +12,11 @@ package final class BandwidthLimits: Sendable {
 
     private let changed: @Sendable (Bitrate?) -> Void
 
-    /// - Parameter changed: is told the lowest limit whenever that may have changed; nil for none.
+    /// Creates an empty set of limits. `changed` receives the lowest limit whenever it may have changed; nil if there
+    /// is none.
     package init(changed: @escaping @Sendable (Bitrate?) -> Void = { _ in }) { self.changed = changed }
 
-    /// Holds as long as the answer does.
+    /// Adds a limit, which applies while the returned object exists.
     func add(_ bitrate: Bitrate) -> BandwidthLimit {
         let id = state.withLock { state in
             state.lastID += 1
@@ -30,9 +31,10 @@ package final class BandwidthLimits: Sendable {
         }
     }
 
-    /// The one that counts; nil for none.
+    /// The limit that applies; nil if there is none.
     private var lowest: Bitrate? { state.withLock { $0.limits.values.min() } }
 
+    /// Returns the bit rate reduced to the lowest limit.
     func apply(to wanted: Bitrate) -> Bitrate {
         state.withLock { min(wanted, $0.limits.values.min() ?? wanted) }
     }

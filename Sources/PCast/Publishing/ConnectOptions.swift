@@ -1,21 +1,28 @@
 public import PCastCore
 
-/// How the platform treats an address that it pulls for ``PCast/publishFromUri(streamToken:uri:tags:connectOptions:)``.
+/// Options for an address that the platform pulls for ``PCast/publishFromUri(streamToken:uri:tags:connectOptions:)``.
 public struct ConnectOptions: Hashable, Sendable {
-    /// Pictures a second at most; nil leaves them as they come.
+    /// The maximum frame rate in frames per second; nil for no limit.
     public var maximumFrameRate: Double?
-    /// How much of the beginning is left out; up to a minute.
+    /// The duration that is skipped at the beginning; at most one minute.
     public var prerollSkip: TimeSpan
-    /// Whether the stream goes on when this program's session ends. It ends with its source, or is ended by name.
+    /// Whether the stream continues after the end of this program's session. It ends with its source, or when it is
+    /// terminated by its ID.
     public var isDetached: Bool
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - maximumFrameRate: The maximum frame rate in frames per second; nil for no limit.
+    ///   - prerollSkip: The duration that is skipped at the beginning; at most one minute.
+    ///   - isDetached: Whether the stream continues after the end of this program's session.
     public init(maximumFrameRate: Double? = nil, prerollSkip: TimeSpan = .zero, isDetached: Bool = false) {
         self.maximumFrameRate = maximumFrameRate
         self.prerollSkip = prerollSkip
         self.isDetached = isDetached
     }
 
-    /// As `CreateStream.connectOptions`.
+    /// The options in the form of `CreateStream.connectOptions`.
     var wire: [String] {
         var options: [String] = []
         if let maximumFrameRate { options.append("source-uri-video-fps-max=\(maximumFrameRate)") }

@@ -1,16 +1,18 @@
 import PCastCore
 
-/// What a video encoder did: counts since it began, and how long its last pictures took.
+/// The statistics of a video encoder: counters since it began, and the encode times of the last frames.
 struct EncodingMeter: Sendable {
+    /// The number of encoded frames.
     var framesEncoded = 0
-    /// What all of them took together.
+    /// The total encode time.
     private(set) var total = TimeSpan.zero
     private var recent: [TimeSpan] = []
     private var next = 0
 
-    /// Pictures that the mean is taken over: about a second.
+    /// The number of frames of the mean, which is about a second.
     private static let window = 30
 
+    /// Records that a frame was encoded in that time.
     mutating func encoded(in span: TimeSpan) {
         framesEncoded += 1
         total += span
@@ -22,7 +24,7 @@ struct EncodingMeter: Sendable {
         }
     }
 
-    /// The mean of the last pictures; nil before the first.
+    /// The mean encode time of the last frames; nil before the first one.
     var encodeTime: TimeSpan? {
         recent.isEmpty ? nil : recent.reduce(.zero, +) / Int64(recent.count)
     }

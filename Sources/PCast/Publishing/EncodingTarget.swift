@@ -1,41 +1,46 @@
 import PCastCore
 
-/// What an encoder makes of its pictures for the rate that it is given: first the bitrate goes down, then the frame
-/// rate, then the size, and back up in reverse; at the lowest rates nothing is made at all.
+/// Adapts an encoder to the available bit rate. First the bit rate is reduced, then the frame rate, then the size, and
+/// they rise in the reverse order. At the lowest bit rates the encoder pauses.
 ///
-/// Down at once, up by steps of a tenth and a second apart, so that the picture does not pulse with each estimate
-/// (CC13); up to more pictures or larger ones once the rate has been enough for that for two seconds.
+/// The target falls at once. It rises only by at least a tenth and at most once per second, so that the quality does
+/// not oscillate with each estimate. The frame rate and the size rise after the bit rate has been sufficient for two
+/// seconds.
 struct EncodingTarget: Sendable {
-    /// What is to be made.
+    /// The parameters of the encoder.
     struct Output: Hashable, Sendable {
         var bitrate: Bitrate
-        /// Pictures a second.
+        /// The frame rate in frames per second.
         var frameRate: Double
         var dimensions: Dimensions
     }
 
-    /// Pictures as they come, and what is spent on them at most.
+    /// The frames of the source, and their maximum bit rate.
     struct Source: Hashable, Sendable {
         var dimensions: Dimensions
         var frameRate: Double
         var bitrate: Bitrate
     }
 
-    /// Shares of the frame rate and of width and height, each step cheaper than the one before.
+    /// The factors of the frame rate and of width and height. Each step needs less bit rate than the one before.
     private static let steps: [(frames: Double, size: Double)] = [
         (1, 1), (2.0 / 3, 1), (0.5, 1), (0.5, 0.75), (0.5, 0.5), (0.5, 0.375), (0.5, 0.25),
     ]
-    /// Bits that a pixel needs at least to be worth looking at, with libx264's fast presets.
+    /// The minimum bits per pixel for an acceptable quality with libx264's fast presets.
     private static let leastBitsPerPixel = 0.02
-    /// A step up needs so much more than that.
+    /// The factor of the required bit rate at which a higher step is taken.
     private static let margin = 1.4
-    /// Below the first there is no picture; above the second there is again.
+    /// The bit rate below which the encoder pauses.
     static let off = Bitrate.kilobits(100)
+    /// The bit rate at which it resumes.
     static let on = Bitrate.kilobits(150)
+    /// The minimum interval between increases of the bit rate.
     private static let upInterval = TimeSpan.seconds(1 as Int64)
+    /// The minimum factor of an increase.
     private static let upShare = 1.1
+    /// The time for which the bit rate has to be sufficient for a higher step.
     private static let stepPatience = TimeSpan.seconds(2 as Int64)
-    /// Smaller pictures are not made; the height of the smallest step of the ladder.
+    /// The minimum height, which is that of the smallest step of the ladder.
     private static let leastHeight = 90
 
     private var source: Source?
@@ -47,13 +52,12 @@ struct EncodingTarget: Sendable {
 
     init() {}
 
-    /// What is to be made of a picture now; nil for nothing.
-    ///
-    /// - Parameter allowed: what may be spent; nil while nobody says.
+    /// Returns the parameters for the next frame; nil if it is not encoded. `allowed` is the available bit rate; nil
+    /// before there is an estimate.
     mutating func output(for source: Source, allowed: Bitrate?, at now: Instant) -> Output? {
         if self.source != source { start(source) }
         let given = min(allowed ?? source.bitrate, source.bitrate)
-        // A source that never gets more than a little is not switched off for it.
+        // A source with a low maximum bit rate is not paused because of it.
         let threshold = min(isOff ? Self.on : Self.off, source.bitrate)
         guard given >= threshold else {
             isOff = true
@@ -71,6 +75,7 @@ struct EncodingTarget: Sendable {
             bitrate: bitrate, frameRate: source.frameRate * Self.steps[step].frames, dimensions: dimensions(at: step))
     }
 
+    /// Begins with another source. The step stays as far as the source has it.
     private mutating func start(_ source: Source) {
         let isFirst = self.source == nil
         self.source = source
@@ -82,6 +87,7 @@ struct EncodingTarget: Sendable {
         bitrate = min(bitrate, source.bitrate)
     }
 
+    /// Lowers the bit rate at once, or raises it if the increase is large enough and due.
     private mutating func follow(_ given: Bitrate, limit: Bitrate, at now: Instant) {
         if given <= bitrate {
             bitrate = given
@@ -93,6 +99,7 @@ struct EncodingTarget: Sendable {
         raisedAt = now
     }
 
+    /// Chooses the step for the bit rate.
     private mutating func choose(at now: Instant) {
         let lowest = lowestStep(for: bitrate)
         if lowest > step {
@@ -111,16 +118,17 @@ struct EncodingTarget: Sendable {
         enoughSince = nil
     }
 
-    /// The first step that the rate is enough for; the last where none is.
+    /// Returns the first step for which the bit rate is sufficient; the last step if there is none.
     private func lowestStep(for bitrate: Bitrate) -> Int {
         (0..<lastStep).first { need($0) <= Double(bitrate.bitsPerSecond) } ?? lastStep
     }
 
+    /// The last step whose frames are not too small.
     private var lastStep: Int {
         (0..<Self.steps.count).last { dimensions(at: $0).height >= Self.leastHeight } ?? 0
     }
 
-    /// Bits a second that a step needs; no more than the whole source gets.
+    /// Returns the bit rate that a step needs, in bits per second. It is limited by the maximum of the source.
     private func need(_ step: Int) -> Double {
         guard let source else { return 0 }
         let dimensions = dimensions(at: step)
@@ -129,7 +137,7 @@ struct EncodingTarget: Sendable {
         return min(pixels * Self.leastBitsPerPixel, 0.6 * Double(source.bitrate.bitsPerSecond) * share)
     }
 
-    /// Even, as encoders want it.
+    /// Returns the dimensions at a step, which are even because encoders require that.
     private func dimensions(at step: Int) -> Dimensions {
         guard let source else { return Dimensions(width: 0, height: 0) }
         let size = Self.steps[step].size

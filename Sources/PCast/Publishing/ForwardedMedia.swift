@@ -2,8 +2,7 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// A stream that was subscribed to, as what another publication is made of: what arrives is handed on as it is coded, with
-/// the times of its capture.
+/// A subscribed stream as the media of another publication. The encoded frames are forwarded with their capture times.
 final class ForwardedMedia: PublishedMedia {
     let life = StreamLifecycle(.publisher)
     let hasSound: Bool
@@ -11,7 +10,7 @@ final class ForwardedMedia: PublishedMedia {
 
     private let media: RemoteMedia
 
-    /// A stream does not tell its rate; encoders, where one is needed, are told this one.
+    /// The frame rate for encoders, because a stream does not signal its frame rate.
     private static let assumedRate = 30.0
 
     init(_ media: RemoteMedia, codecs: [Codec]) {
@@ -33,7 +32,7 @@ final class ForwardedMedia: PublishedMedia {
 
     func add(_ sink: @escaping Sink) -> Int {
         let id = media.feed.add { arrived in
-            // Lost sound is a hole in the times of what follows, which whoever plays it conceals.
+            // Lost audio is a gap between the timestamps, which the receiver conceals.
             guard case .frame(let frame, _) = arrived else { return }
             sink(frame.codec.mediaType == .video ? .video(.coded(frame)) : .codedAudio(frame))
         }

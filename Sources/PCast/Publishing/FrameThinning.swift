@@ -1,16 +1,15 @@
-/// Leaves pictures out evenly, to a share of those that come.
+/// Drops frames evenly to reach a share of the frames.
 struct FrameThinning: Sendable {
     private var due = 1.0
 
-    /// Whether the next picture is taken.
-    ///
-    /// - Parameter share: of the pictures, 0...1; all of them from 1 on.
+    /// Returns whether the next frame is kept. `share` is the share of frames to keep, 0...1; from 1 on all frames are
+    /// kept.
     mutating func takes(_ share: Double) -> Bool {
         guard share < 1 else {
             due = 1
             return true
         }
-        // Sums of thirds are not whole.
+        // Sums of fractions such as thirds are not exact.
         guard due > 0.999 else {
             due += share
             return false

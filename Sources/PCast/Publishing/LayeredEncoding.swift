@@ -3,13 +3,15 @@ import PCastCore
 import PCastDevices
 import Synchronization
 
-/// The encoders of one picture: one, or one for each layer, each on a thread of its own and each scaling for itself, so
-/// that a layer that nobody takes costs nothing.
+/// The encoders of one video: one, or one per layer. Each has its own thread and scales for itself, so that a layer
+/// without subscribers costs nothing.
 final class LayeredEncoding: Sendable {
-    /// How much smaller than the picture each layer is, the lowest first: 180p, 360p and 720p of 720p.
+    /// The divisors of width and height for each number of layers, the lowest layer first, e.g. 180p, 360p and 720p for
+    /// a source of 720p.
     private static let reductions = [1: [1], 2: [2, 1], 3: [4, 2, 1]]
 
-    /// How many layers the platform takes; the highest alone where it is one. Read on the encoders' threads.
+    /// The number of layers that the platform receives. If it is one, that is the highest layer. The encoders' threads
+    /// read it.
     private final class TakenCount: Sendable {
         private let count: Atomic<Int>
 
@@ -20,19 +22,24 @@ final class LayeredEncoding: Sendable {
         func set(_ value: Int) { count.store(value, ordering: .relaxed) }
     }
 
-    /// The lowest first.
+    /// The encoders, the lowest layer first.
     private let encodings: [VideoEncoding]
     private let limits: BandwidthLimits
     private let taken: TakenCount
-    /// What nobody takes, by the platform's numbering.
+    /// The layers without subscribers, by the platform's indices.
     private let resting = Mutex<Set<Int>>([])
 
+    /// Creates the encoders, which begin with ``start(taken:)``.
+    ///
     /// - Parameters:
-    ///   - layers: one to three.
-    ///   - options: its bitrate is the highest layer's.
-    ///   - keyFrameNeeded: asks a source that codes its pictures itself for one that can be decoded alone; must not block.
-    ///   - encoded: is called on the encoders' threads, with the layer as the platform numbers it.
-    ///   - failed: is called at most once for each layer, with words for people.
+    ///   - layers: The number of layers, 1...3.
+    ///   - options: The options of the publication. The bit rate is that of the highest layer.
+    ///   - frameRate: The frame rate of the source.
+    ///   - limits: The limits on the bit rate.
+    ///   - keyFrameNeeded: A function that requests a key frame from a source that encodes its frames itself; it must
+    ///     not block.
+    ///   - encoded: A function that receives frames, with the platform's layer index, on the encoders' threads.
+    ///   - failed: A function that receives a failure as a text for people. It is called at most once per layer.
     init(
         layers: Int, options: PublishOptions, frameRate: Double, limits: BandwidthLimits,
         keyFrameNeeded: @escaping @Sendable () -> Void = {},
@@ -53,48 +60,49 @@ final class LayeredEncoding: Sendable {
         self.taken = taken
     }
 
-    /// - Parameter count: how many layers the platform takes, as many as were offered or one.
+    /// Starts the encoders. `count` is the number of layers that the platform receives, either all offered layers or
+    /// one. Throws an error if there is no thread.
     func start(taken count: Int) throws(PCastError) {
         let count = count == encodings.count ? count : 1
         taken.set(count)
         for encoding in active { try encoding.start() }
     }
 
-    /// Those that the platform takes, by its numbering.
+    /// The encoders of the layers that the platform receives, by its indices.
     private var active: ArraySlice<VideoEncoding> { encodings.suffix(taken.value) }
 
+    /// Returns the encoder of a layer; nil if the platform does not receive the layer.
     private func encoding(_ layer: Int) -> VideoEncoding? {
         let active = active
         let index = active.startIndex + layer
         return active.indices.contains(index) ? active[index] : nil
     }
 
-    /// Lets the encoders' threads end after the pictures that they are at, and waits for that.
+    /// Ends the encoders' threads after their present frames, and waits for the ends.
     func stop() {
         for encoding in encodings { encoding.stop() }
     }
 
-    /// Called by one thread at a time.
+    /// Adds a frame of the source. It must not be called concurrently.
     func push(_ sample: VideoSample) {
         for encoding in active { encoding.push(sample) }
     }
 
-    /// A picture is held back on purpose.
+    /// Records that a frame was withheld on purpose.
     func leaveOut(_ sample: VideoSample) {
         for encoding in active { encoding.leaveOut(sample) }
     }
 
-    // MARK: What is wanted
+    // MARK: Demand
 
-    /// The next picture of a layer is encoded as one that can be decoded alone; nil for all layers.
+    /// Requests that the next frame of a layer is a key frame; nil for all layers.
     func requestKeyFrame(layer: Int? = nil) {
         if let layer { return encoding(layer)?.requestKeyFrame() ?? () }
         for encoding in active { encoding.requestKeyFrame() }
     }
 
-    /// Nobody takes a layer, or somebody does again; nil for all layers.
-    ///
-    /// - Returns: whether nobody takes any.
+    /// Pauses or resumes a layer without subscribers, or all layers if `layer` is nil. Returns whether all layers are
+    /// paused.
     @discardableResult
     func setResting(_ isResting: Bool, layer: Int? = nil) -> Bool {
         let count = taken.value
@@ -109,16 +117,16 @@ final class LayeredEncoding: Sendable {
 
     // MARK: Bandwidth
 
-    /// Those that somebody takes.
+    /// The encoders of the layers with subscribers.
     private var wanted: [VideoEncoding] {
         let resting = resting.withLock { $0 }
         return active.enumerated().filter { !resting.contains($0.offset) }.map(\.element)
     }
 
-    /// A layer above the lowest is of no use with less than this share of what it should have, in percent.
+    /// The minimum share of its full bit rate, in percent, that a layer above the lowest needs to be useful.
     private static let leastShare: Int64 = 60
 
-    /// What the encoders that somebody needs can use, the lowest first; nil before their first pictures.
+    /// Returns the ranges of bit rates of the encoders, the lowest layer first; nil before their first frames.
     private func layers(_ encodings: [VideoEncoding]) -> [BandwidthAllocation.Layer]? {
         var layers: [BandwidthAllocation.Layer] = []
         for encoding in encodings {
@@ -130,13 +138,12 @@ final class LayeredEncoding: Sendable {
         return layers
     }
 
-    /// Gives each layer its share of what the path carries, the lowest first.
-    ///
-    /// - Parameter total: bits a second on the wire, for all tracks.
+    /// Divides the available bandwidth on the wire between audio and the layers, the lowest first. `sound` is the bit
+    /// rate of audio; nil without audio.
     func divide(_ total: Bitrate, sound: Bitrate?) {
         let encodings = wanted
         guard let layers = layers(encodings) else {
-            // A single one finds out by itself.
+            // A single encoder limits its bit rate itself.
             if let only = encodings.first, self.encodings.count == 1 {
                 let unknown = BandwidthAllocation.Layer(
                     least: EncodingTarget.off, most: Bitrate(bitsPerSecond: .max / 4))
@@ -156,14 +163,14 @@ final class LayeredEncoding: Sendable {
         for (encoding, share) in zip(encodings, shares) { encoding.setAllowed(share) }
     }
 
-    /// What would pass on the wire if nothing held it back; nil before the first pictures.
+    /// Returns the bandwidth on the wire that the streams would use without a limit; nil before the first frames.
     func total(sound: Bitrate?) -> Bitrate? {
         let encodings = wanted
         guard !encodings.isEmpty, let layers = layers(encodings) else { return nil }
         return BandwidthAllocation.total(sound: sound, layers: layers)
     }
 
-    /// Whether somebody takes pictures and there is no room for any.
+    /// Whether video has subscribers, but the available bandwidth is too low for any layer.
     var isCut: Bool {
         let wanted = wanted
         return !wanted.isEmpty && wanted.allSatisfy(\.isCut)
@@ -171,13 +178,14 @@ final class LayeredEncoding: Sendable {
 
     // MARK: Statistics
 
-    /// Puts what was encoded of a layer, by the platform's numbering, beside what was sent of it.
+    /// Adds the encoder's statistics of a layer, by the platform's index, to those of the sent stream.
     func report(layer: Int, into stats: inout RTCOutboundRTPStreamStats) { encoding(layer)?.report(into: &stats) }
 
-    /// Pictures that came from the source.
+    /// The number of frames that the source delivered.
     var framesCaptured: Int { active.map(\.framesCaptured).max() ?? 0 }
 
-    /// Pictures of the layer that made the most, bits of all that somebody takes.
+    /// Adds the statistics of the encoders. Frame counts are those of the layer with the most frames. The bit rate is
+    /// that of all layers with subscribers.
     func report(into statistics: inout PublisherStatistics) {
         let wanted = wanted
         for encoding in active {

@@ -1,24 +1,37 @@
 public import PCastCodecs
 public import PCastCore
 
-/// How a stream is encoded and published.
+/// Options for encoding and publishing a stream.
 public struct PublishOptions: Hashable, Sendable {
-    /// H.264 (constrained baseline, RFC 6184) unless VP8 (RFC 7741) is chosen.
+    /// The video codec: H.264 (constrained baseline, RFC 6184) or VP8 (RFC 7741).
     public var videoCodec: Codec
-    /// A hardware encoder where one works, unless another is chosen; one that fails is replaced by libx264.
+    /// The video encoder. ``VideoEncoderChoice/automatic`` uses a hardware encoder that works, and replaces it by
+    /// libx264 if it fails.
     public var videoEncoder: VideoEncoderChoice
-    /// The encoder's target; nil takes the quality ladder's for the pictures' height (``BitrateLadder``).
+    /// The target bit rate of the video encoder; nil for the default for the height of the video.
     public var videoBitrate: Bitrate?
+    /// The bit rate of the audio encoder.
     public var audioBitrate: Bitrate
-    /// One to three layers of the picture side by side, each half as wide and high as the next (Phenix:
-    /// `multi-bitrate-contribution`): each viewer gets the best that its link carries, and a layer that nobody gets is not
-    /// encoded. Nil for three where the stream's token has that capability, and else one.
+    /// The number of simultaneous layers of video, 1...3, each half as wide and high as the next (Phenix:
+    /// `multi-bitrate-contribution`).
+    ///
+    /// Each subscriber receives the best layer that its path carries, and a layer without subscribers is not encoded.
+    /// Nil for three if the stream's token has that capability, else for one.
     public var layers: Int?
-    /// Whether the stream goes on, under its id, that was published before by the same session, with the same token, or
-    /// with tokens that apply the same tags, and with the same tags, where its publisher is gone: one whose process died
-    /// and came back makes no second stream then.
+    /// Whether an earlier stream is resumed under its ID, if it has the same tags and its publisher is gone.
+    ///
+    /// The earlier stream was published by the same session, with the same token, or with a token that applies the same
+    /// tags. A publisher whose process restarted does not create a second stream then.
     public var resumes = false
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - videoCodec: The video codec.
+    ///   - videoEncoder: The video encoder.
+    ///   - videoBitrate: The target bit rate of the video encoder; nil for the default for the height of the video.
+    ///   - audioBitrate: The bit rate of the audio encoder.
+    ///   - layers: The number of layers of video, 1...3; nil for the number that the token implies.
     public init(
         videoCodec: Codec = .h264, videoEncoder: VideoEncoderChoice = .automatic, videoBitrate: Bitrate? = nil,
         audioBitrate: Bitrate = .kilobits(64), layers: Int? = nil

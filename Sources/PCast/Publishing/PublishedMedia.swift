@@ -1,29 +1,33 @@
 import PCastCore
 
-/// Where a publication's frames come from.
+/// The source of a publication's frames.
 protocol PublishedMedia: AnyObject, Sendable {
+    /// A function that receives frames.
     typealias Sink = @Sendable (SourceFrame) -> Void
 
-    /// Ends with the source.
+    /// The lifecycle of the source.
     var life: StreamLifecycle { get }
-    /// Pictures a second, as far as the source knows; nil without video.
+    /// The frame rate in frames per second, as far as the source knows it; nil without video.
     var videoRate: Double? { get }
-    /// The size of the pictures at this moment, as far as the source knows.
+    /// The present dimensions of the frames; nil if the source does not know them.
     var dimensions: Dimensions? { get }
+    /// Whether the source has audio.
     var hasSound: Bool { get }
-    /// 1 or 2; nil without sound, and where the sound comes coded.
+    /// The number of audio channels, 1 or 2; nil without audio, or if the audio is already encoded.
     var soundChannels: Int? { get }
 
-    /// For people, in statistics.
+    /// Returns the name of the device for people, which appears in statistics; nil if there is none.
     func deviceName(_ type: MediaType) -> String?
 
-    /// Frames go to `sink`, of each type on one thread at a time, which it must not hold up.
+    /// Adds a sink and returns its ID. Frames of each type arrive sequentially; the sink must not block. Throws an
+    /// error if the source cannot start.
     func add(_ sink: @escaping Sink) throws(PCastError) -> Int
+    /// Removes the sink.
     func remove(_ id: Int)
-    /// Says whether a taker has somebody to take for.
+    /// Sets whether a sink has subscribers.
     func setDemand(_ id: Int, _ wants: Bool)
 
-    /// Of a source that codes its pictures itself.
+    /// Requests a key frame from a source that encodes its frames itself.
     func requestKeyFrame()
 }
 

@@ -1,12 +1,12 @@
 public import PCastCore
 
-/// A stream that this program publishes (Phenix: `PhenixPublisher`). It goes on until it is stopped or ended, or its
-/// source or its ``PCast`` is.
+/// A stream that this program publishes (Phenix: `PhenixPublisher`). It lasts until it is stopped, the platform ends
+/// it, or its source or its ``PCast`` ends.
 public final class Publisher: Sendable {
-    /// The platform's name of the stream, by which viewers ask for it.
+    /// The platform's ID of the stream, with which viewers subscribe.
     public let streamID: StreamID
 
-    /// Nil for a stream whose media the platform brings from an address itself.
+    /// The media of the stream; nil if the platform pulls or pushes the media itself.
     private let publishing: Publishing?
     private let life: StreamLifecycle
     private let limits: BandwidthLimits
@@ -18,7 +18,7 @@ public final class Publisher: Sendable {
         limits = publishing.limits
     }
 
-    /// Of a stream that the platform works on.
+    /// Creates the publisher of a stream whose media the platform pulls or pushes.
     init(streamID: StreamID, life: StreamLifecycle) {
         self.streamID = streamID
         publishing = nil
@@ -28,55 +28,56 @@ public final class Publisher: Sendable {
 
     // MARK: The end
 
+    /// Whether the stream has ended.
     public var hasEnded: Bool { life.endedInfo != nil }
 
-    /// How the stream ended; nil while it goes on.
+    /// The cause of the end; nil before the stream has ended.
     public var endedInfo: StreamEndedInfo? { life.endedInfo }
 
-    /// The same as a value that is observed: nil at first, and how the stream ended from then on (Phenix:
-    /// `getObservableEndedInfo`).
+    /// The cause of the end as an observable value, which is nil before the end (Phenix: `getObservableEndedInfo`).
     public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { life.observableEndedInfo }
 
-    /// Returns when the stream has ended.
+    /// The cause of the end; waits until the stream has ended.
     public var ended: StreamEndedInfo { get async { await life.ended } }
 
-    /// Calls back once: when the stream ends, or at once if it has ended (seed 004, `setPublisherEndedCallback`).
+    /// Calls back once: when the stream ends, or at once if it has ended (Phenix: `setPublisherEndedCallback`).
     public func setPublisherEndedCallback(
         _ callback: @escaping @Sendable (Publisher, StreamEndedReason, _ reasonDescription: String) -> Void
     ) {
         life.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
     }
 
-    /// Stops publishing; harmless when called again. The sources go on.
+    /// Stops publishing. The sources keep running. It has no effect when it is called again.
     ///
-    /// - Parameter reason: is told the platform and the viewers; a word of ``StreamEndedReason``, or any other.
+    /// - Parameter reason: The reason for the platform and the viewers: a raw value of ``StreamEndedReason`` or any
+    ///   other text.
     public func stop(reason: String = StreamEndedReason.ended.rawValue) {
         life.end(StreamEndedInfo(ender: .stop, wire: reason))
     }
 
-    // MARK: What gets through
+    // MARK: Statistics
 
-    /// What was done, each second from now on, until the stream ends; nothing where the platform brings the media. Each
-    /// access makes a stream of its own.
+    /// The statistics of each second until the stream ends. Nothing is emitted if the platform pulls or pushes the
+    /// media. Each access creates a new stream.
     public var statistics: AsyncStream<PublisherStatistics> {
         publishing?.statistics.listen() ?? AsyncStream { $0.finish() }
     }
 
-    /// What was done since the stream began; rates of the last second.
+    /// The counters since the stream began, and the rates of the last second.
     public var currentStatistics: PublisherStatistics {
         get async { await publishing?.measure() ?? PublisherStatistics() }
     }
 
-    /// What was counted since the stream began, under WebRTC's own names (W3C webrtc-stats); after its end, as it was then.
+    /// Returns the statistics of the W3C (webrtc-stats) since the stream began. After the end they are the last ones.
     public func getStats() async -> RTCStatsReport { await publishing?.stats() ?? RTCStatsReport() }
 
-    /// What the platform says of the way to it, or what is known here better.
+    /// The data quality that the platform reports, or that the client has detected itself.
     public var dataQuality: DataQuality { life.dataQuality }
 
-    /// Each change of ``dataQuality`` from now on, until the stream ends.
+    /// The changes of ``dataQuality`` until the stream ends.
     public var dataQualities: AsyncStream<DataQuality> { life.qualities.listen() }
 
-    /// Calls back at each change, until the stream ends (seed 004, `setDataQualityChangedCallback`).
+    /// Calls back at each change of the data quality until the stream ends (Phenix: `setDataQualityChangedCallback`).
     public func setDataQualityChangedCallback(
         _ callback: @escaping @Sendable (Publisher, DataQuality.Status, DataQuality.Reason) -> Void
     ) {
@@ -86,16 +87,16 @@ public final class Publisher: Sendable {
         }
     }
 
-    /// Whether anybody takes the stream: false while the platform says that nobody has for two seconds. The encoders rest
-    /// then. True until it has said so, and with a platform that does not.
+    /// Whether the stream has subscribers. It is false while the platform reports that nobody has subscribed for two
+    /// seconds, and the encoders are paused then. It is true before such a report.
     public var hasSubscribers: Bool { publishing?.hasSubscribers ?? true }
 
-    /// Each change of ``hasSubscribers`` from now on, until the stream ends. Each access makes a stream of its own.
+    /// The changes of ``hasSubscribers`` until the stream ends. Each access creates a new stream.
     public var watchedChanges: AsyncStream<Bool> {
         publishing?.watched.listen() ?? AsyncStream { $0.finish() }
     }
 
-    /// Limits what the video encoder makes, as long as the answer is held; of several limits the lowest counts. Of no
-    /// effect on a stream whose media the platform brings itself.
+    /// Limits the bit rate of the video encoder while the returned object exists. The lowest of several limits applies.
+    /// It has no effect if the platform pulls or pushes the media itself.
     public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit { limits.add(bitrate) }
 }

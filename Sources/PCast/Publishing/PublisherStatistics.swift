@@ -1,23 +1,26 @@
-/// What a publisher did: counts since it began, rates and times of the last second.
+/// The statistics of a publisher: counters since it began, rates and times of the last second.
 public struct PublisherStatistics: Hashable, Sendable, Encodable {
-    /// Pictures that came from the source, those included that nobody took.
+    /// The number of frames from the source, including those without subscribers.
     public var framesCaptured = 0
+    /// The number of frames that were encoded.
     public var framesEncoded = 0
-    /// Pictures that the encoder had no time for.
+    /// The number of frames that were dropped because the encoder was too slow.
     public var framesDropped = 0
-    /// Bits a second that were sent, RTP headers not counted.
+    /// The sent bit rate in bits per second, without RTP headers.
     public var bitrate = 0
-    /// Bits a second that the video encoder aims at.
+    /// The target bit rate of the video encoder in bits per second.
     public var targetBitrate = 0
+    /// The number of sent RTP packets.
     public var packetsSent = 0
+    /// The number of retransmitted RTP packets.
     public var packetsRetransmitted = 0
-    /// Milliseconds; nil before it was measured.
+    /// The round-trip time in milliseconds; nil before it was measured.
     public var roundTripTime: Double?
-    /// Milliseconds that a picture took in the encoder; nil without one.
+    /// The mean encode time of a frame in milliseconds; nil without an encoder.
     public var encodeTime: Double?
-    /// Layers of the picture that somebody takes; see ``PublishOptions/layers``.
+    /// The number of video layers with subscribers; see ``PublishOptions/layers``.
     public var layersEncoded = 0
-    /// Whether anybody takes the stream; see ``Publisher/hasSubscribers``.
+    /// Whether the stream has subscribers; see ``Publisher/hasSubscribers``.
     public var hasSubscribers = true
 
     enum CodingKeys: CodingKey {
@@ -25,7 +28,7 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
         case roundTripTime, encodeTime, layersEncoded, hasSubscribers
     }
 
-    /// Every name stands in the output, with null where nothing was measured.
+    /// Encodes all values, with null for those that were not measured. Throws an error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(framesCaptured, forKey: .framesCaptured)

@@ -5,17 +5,17 @@ import PCastRTP
 import PCastWebRTC
 import Synchronization
 
-/// The way of a stream from its sources through the encoders into the call: source thread, short queue, encoder
-/// thread, event loop. Encoding begins when the call is connected, with a key frame.
+/// The pipeline of a published stream: source thread, short queue, encoder thread, event loop of the call. Encoding
+/// begins with a key frame when the call is connected.
 final class Publishing: Sendable {
     private struct State {
         var taking: Int?
         var rate = RateMeter()
         var sampler: Task<Void, Never>?
-        /// What the platform said that nobody takes.
+        /// The types of media without subscribers, as the platform reports.
         var resting: Set<MediaType> = []
         var estimate: BandwidthEstimate?
-        /// What the call was told that would be sent.
+        /// The bandwidth that the call last received as wanted.
         var wanted: Bitrate?
     }
 
@@ -23,7 +23,7 @@ final class Publishing: Sendable {
     let life: StreamLifecycle
     let limits: BandwidthLimits
     let statistics = Broadcast<PublisherStatistics>()
-    /// Each change of `hasSubscribers`.
+    /// The changes of `hasSubscribers`.
     let watched = Broadcast<Bool>()
 
     private let media: any PublishedMedia
@@ -32,6 +32,7 @@ final class Publishing: Sendable {
     private let audioBitrate: Bitrate?
     private let state = Mutex(State())
 
+    /// Creates the pipeline of a stream. Throws an error if an option is invalid, or if no call can be made.
     init(
         _ media: any PublishedMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
     ) throws(PCastError) {
@@ -78,7 +79,8 @@ final class Publishing: Sendable {
         }
     }
 
-    /// What is held back on purpose, so that the platform does not blame the network for it.
+    /// Returns the report of media that is withheld on purpose, so that the platform does not attribute its absence to
+    /// the network.
     private func report(of stream: MediaStream) -> PublisherReport {
         let estimate = estimate
         let wanted = state.withLock { $0.wanted }
@@ -88,6 +90,7 @@ final class Publishing: Sendable {
             estimate: estimate.flatMap { $0.isLimited ? $0.target : wanted })
     }
 
+    /// Processes a change of the call.
     private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
         switch event {
         case .connected:
@@ -103,9 +106,10 @@ final class Publishing: Sendable {
         }
     }
 
+    /// Starts the encoders and the source. The stream ends if that fails.
     private func begin(_ stream: MediaStream) {
         do throws(PCastError) {
-            // What the platform has not taken, as its token may say, is not encoded either.
+            // Media that the platform has declined, e.g. because of the token, is not encoded.
             let sent = call.sentTypes
             let (video, audio) = (sent.contains(.video) ? video : nil, sent.contains(.audio) ? audio : nil)
             try video?.start(taken: call.sentLayers)
@@ -126,7 +130,7 @@ final class Publishing: Sendable {
         }
     }
 
-    /// The connection was made anew: it knows nothing of what was agreed on by the one before.
+    /// Resumes after a reconnection. The new connection has none of the old one's state.
     private func goOn() {
         let resting = state.withLock { state in
             state.wanted = nil
@@ -138,9 +142,8 @@ final class Publishing: Sendable {
         requestKeyFrame()
     }
 
-    /// Of our encoder, and of a camera that codes its pictures itself.
-    ///
-    /// - Parameter layer: nil for all.
+    /// Requests a key frame from the encoder and from a source that encodes its frames itself. `layer` is nil for all
+    /// layers.
     private func requestKeyFrame(layer: Int? = nil) {
         video?.requestKeyFrame(layer: layer)
         media.requestKeyFrame()
@@ -148,18 +151,18 @@ final class Publishing: Sendable {
 
     // MARK: Bandwidth
 
-    /// What is known of the way to the platform; nil before it is connected.
+    /// The estimate of the available bandwidth; nil before the call is connected.
     var estimate: BandwidthEstimate? { state.withLock { $0.estimate } }
 
-    /// Gives each encoder its share of what the path carries. Called on the loop's thread.
+    /// Divides the available bandwidth between the encoders. It runs on the loop's thread.
     private func divide(_ estimate: BandwidthEstimate) {
         state.withLock { $0.estimate = estimate }
         video?.divide(estimate.target, sound: audioBitrate)
     }
 
-    /// Tells the call what there would be to send, when that has changed.
+    /// Reports the wanted bandwidth to the call, if it has changed.
     private func tellWanted() {
-        // Limits, layers and pictures may have changed without the path having done so.
+        // Limits, layers and dimensions may change without a new estimate.
         if let estimate { divide(estimate) }
         guard let total = video?.total(sound: audioBitrate) else { return }
         let isNew = state.withLock { state in
@@ -169,15 +172,16 @@ final class Publishing: Sendable {
         if isNew { call.setWanted(total) }
     }
 
-    // MARK: Rest
+    // MARK: Pauses
 
-    /// Whether anybody takes anything of the stream, as far as the platform tells.
+    /// Whether the stream has subscribers, as far as the platform reports.
     var hasSubscribers: Bool { hasSubscribers(resting: state.withLock { $0.resting }) }
 
     private func hasSubscribers(resting: Set<MediaType>) -> Bool {
         resting.isEmpty || !call.sentTypes.isSubset(of: resting)
     }
 
+    /// Pauses or resumes a layer.
     private func setResting(_ isResting: Bool, layer: Int) {
         guard let video else { return }
         let allRest = video.setResting(isResting, layer: layer)
@@ -186,6 +190,7 @@ final class Publishing: Sendable {
         noteResting(allRest, .video)
     }
 
+    /// Pauses or resumes a type of media.
     private func setResting(_ isResting: Bool, _ type: MediaType) {
         switch type {
         case .video: video?.setResting(isResting)
@@ -195,6 +200,7 @@ final class Publishing: Sendable {
         if !isResting { requestKeyFrame() }
     }
 
+    /// Records a pause, and notifies the source and the listeners if `hasSubscribers` has changed.
     private func noteResting(_ isResting: Bool, _ type: MediaType) {
         let (before, after, taking) = state.withLock { state in
             let before = state.resting
@@ -207,6 +213,7 @@ final class Publishing: Sendable {
         watched.send(hasSubscribers)
     }
 
+    /// Ends the pipeline and closes the call.
     private func stop() {
         let (taking, sampler) = state.withLock { ($0.taking, $0.sampler) }
         if let taking { media.remove(taking) }
@@ -220,6 +227,7 @@ final class Publishing: Sendable {
 
     // MARK: Statistics
 
+    /// Begins to emit statistics each second.
     private func sample() {
         let sampler = Task { [weak self] in
             while !Task.isCancelled {
@@ -235,7 +243,7 @@ final class Publishing: Sendable {
         if life.endedInfo != nil { sampler.cancel() }
     }
 
-    /// What was counted, under WebRTC's own names.
+    /// Returns the statistics of the W3C (webrtc-stats).
     func stats() async -> RTCStatsReport {
         var report = await call.stats()
         var layer = 0
@@ -257,7 +265,7 @@ final class Publishing: Sendable {
         return report
     }
 
-    /// Counts since the beginning, rates of the last second.
+    /// Returns the counters since the beginning and the rates of the last second.
     func measure() async -> PublisherStatistics {
         var result = PublisherStatistics()
         result.hasSubscribers = hasSubscribers

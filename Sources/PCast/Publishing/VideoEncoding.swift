@@ -4,11 +4,13 @@ import PCastDevices
 import PCastIO
 import Synchronization
 
-/// Encodes pictures on a thread of its own. A picture that comes while two wait pushes the older one out, so that delay
-/// cannot grow. What the source has coded already in the stream's codec is passed on as it is, and never dropped here.
+/// Encodes frames on its own thread. When two frames wait, a new one replaces the older one, so that the delay does not
+/// grow.
+///
+/// Frames that the source has already encoded in the stream's codec are passed through and never dropped by the queue.
 package final class VideoEncoding: Sendable {
     private static let queueCapacity = 2
-    /// A source that codes its pictures itself is asked for a key frame no more often.
+    /// The minimum interval between key frame requests to a source that encodes its frames itself.
     private static let askingInterval = TimeSpan.milliseconds(500)
 
     private let codec: Codec
@@ -23,29 +25,37 @@ package final class VideoEncoding: Sendable {
     private let failed: @Sendable (String) -> Void
 
     private let queue = FrameQueue<VideoSample>(capacity: queueCapacity)
-    /// A coded picture was left out: those after it refer to it.
+    /// Whether an encoded frame was left out, to which the following ones refer.
     private let hasHole = Atomic(false)
-    /// When the source was last asked for one that can be decoded alone, in nanoseconds.
+    /// The time of the last key frame request to the source, in nanoseconds.
     private let lastAsked = Atomic(Int64.min)
     private let wantsKeyFrame = Atomic(false)
     private let isResting = Atomic(false)
     private let captured = Atomic(0)
     private let target = Atomic<Int64>(0)
-    /// What the network leaves for it; negative while nobody says.
+    /// The available bit rate in bits per second; negative before there is an estimate.
     private let allowed = Atomic<Int64>(-1)
     private let cut = Atomic(false)
-    /// What it makes when nothing holds it back, as far as is known.
+    /// The bit rate without a limit of the network, in bits per second; 0 before it is known.
     private let full = Atomic<Int64>(0)
     private let meter = Mutex(EncodingMeter())
     private let thread = Mutex<WorkerThread?>(nil)
 
+    /// Creates an encoding, which begins with ``start()``.
+    ///
     /// - Parameters:
-    ///   - bitrate: nil for what the pictures' height is worth.
-    ///   - reducedBy: how much narrower and lower the pictures are made first.
-    ///   - keyFrameNeeded: asks a source that codes its pictures itself for one that can be decoded alone; must not block.
-    ///   - began: is called on the encoder's thread with each picture that it begins to encode.
-    ///   - encoded: is called on the encoder's thread.
-    ///   - failed: is called at most once, with words for people.
+    ///   - codec: The codec of the stream.
+    ///   - choice: The choice of the encoder.
+    ///   - bitrate: The target bit rate; nil for the default for the height of the video.
+    ///   - reduction: The divisor of width and height that is applied first.
+    ///   - frameRate: The frame rate of the source in frames per second.
+    ///   - limits: The limits on the bit rate.
+    ///   - keyFrameNeeded: A function that requests a key frame from a source that encodes its frames itself; it must
+    ///     not block.
+    ///   - began: A function that receives each frame before it is encoded, on the encoder's thread.
+    ///   - encoded: A function that receives encoded frames, on the encoder's thread, or on that of a source which
+    ///     encodes itself.
+    ///   - failed: A function that receives a failure as a text for people. It is called at most once.
     package init(
         codec: Codec, encoder choice: VideoEncoderChoice = .automatic, bitrate: Bitrate?,
         reducedBy reduction: Int = 1, frameRate: Double,
@@ -65,6 +75,7 @@ package final class VideoEncoding: Sendable {
         self.failed = failed
     }
 
+    /// Starts the encoder's thread. Throws an error if there is no thread.
     package func start() throws(PCastError) {
         do throws(IOError) {
             let worker = try WorkerThread(name: "encode-video", precedence: .media) { [self] in run() }
@@ -74,13 +85,13 @@ package final class VideoEncoding: Sendable {
         }
     }
 
-    /// Lets the encoder's thread end after the picture that it is at, and waits for that.
+    /// Ends the encoder's thread after its present frame, and waits for the end.
     package func stop() {
         queue.close()
         thread.withLock { $0 }?.join()
     }
 
-    /// Called by one thread at a time.
+    /// Adds a frame of the source. It must not be called concurrently.
     package func push(_ sample: VideoSample) {
         captured.add(1, ordering: .relaxed)
         if isResting.load(ordering: .relaxed) { return leaveOut(sample) }
@@ -91,7 +102,8 @@ package final class VideoEncoding: Sendable {
         }
     }
 
-    /// What comes cannot be decoded, or refers to what was left out.
+    /// Requests a key frame from the source, because its frames cannot be decoded or refer to a frame that was left
+    /// out.
     private func askForKeyFrame() {
         let now = MonotonicClock.now().nanoseconds
         let last = lastAsked.load(ordering: .relaxed)
@@ -100,8 +112,9 @@ package final class VideoEncoding: Sendable {
         keyFrameNeeded()
     }
 
+    /// Passes an encoded frame through.
     private func pass(_ frame: EncodedFrame) {
-        // It cannot be made smaller here; with no room for a picture it is left out.
+        // The frame cannot be re-encoded here. It is left out if the available bit rate is too low for video.
         let isCut = allowedBitrate.map { $0 < EncodingTarget.off } ?? false
         cut.store(isCut, ordering: .relaxed)
         guard !isCut else { return hasHole.store(true, ordering: .relaxed) }
@@ -111,32 +124,34 @@ package final class VideoEncoding: Sendable {
         encoded(frame)
     }
 
-    /// Nobody takes it, or it is held back: neither encoded nor dropped, as the encoder had no part in it.
+    /// Records that a frame was left out, because it has no subscribers or is withheld on purpose. It counts as neither
+    /// encoded nor dropped.
     func leaveOut(_ sample: VideoSample) {
         if case .coded = sample { hasHole.store(true, ordering: .relaxed) }
     }
 
-    /// Pictures are left out while it rests; it wakes with one that can be decoded alone.
+    /// Pauses or resumes the encoding. It resumes with a key frame.
     func setResting(_ isResting: Bool) {
         if !isResting { requestKeyFrame() }
         self.isResting.store(isResting, ordering: .releasing)
     }
 
-    /// Says what may be spent on it from the next picture on; too little for a picture is none.
+    /// Sets the available bit rate from the next frame on. The encoding pauses if it is too low for video.
     func setAllowed(_ bitrate: Bitrate) { allowed.store(bitrate.bitsPerSecond, ordering: .relaxed) }
 
-    /// Whether there is no room for its pictures.
+    /// Whether the available bit rate is too low for video.
     var isCut: Bool { cut.load(ordering: .relaxed) }
 
-    /// What it spends when it may; nil before its first picture.
+    /// The bit rate without a limit of the network; nil before the first frame.
     var fullBitrate: Bitrate? {
         let bits = full.load(ordering: .relaxed)
         return bits > 0 ? Bitrate(bitsPerSecond: bits) : nil
     }
 
-    /// The next picture is encoded as one that can be decoded alone.
+    /// Requests that the next frame is a key frame.
     func requestKeyFrame() { wantsKeyFrame.store(true, ordering: .relaxed) }
 
+    /// Sets the encoder's values in the statistics of a publisher.
     func report(into statistics: inout PublisherStatistics) {
         let meter = meter.withLock { $0 }
         statistics.framesCaptured = captured.load(ordering: .relaxed)
@@ -146,7 +161,7 @@ package final class VideoEncoding: Sendable {
         statistics.encodeTime = meter.encodeTime?.milliseconds
     }
 
-    /// Puts what was encoded beside what was sent of it.
+    /// Adds the encoder's statistics to those of the sent stream.
     func report(into stats: inout RTCOutboundRTPStreamStats) {
         let meter = meter.withLock { $0 }
         stats.framesEncoded = meter.framesEncoded
@@ -155,9 +170,10 @@ package final class VideoEncoding: Sendable {
         if aim > 0 { stats.targetBitrate = Double(aim) }
     }
 
-    /// Pictures that came from the source.
+    /// The number of frames that the source delivered.
     var framesCaptured: Int { captured.load(ordering: .relaxed) }
 
+    /// Encodes the frames of the queue until it is closed or the encoder fails.
     private func run() {
         var encoder: (any VideoEncoder)?
         var decoder: (any VideoDecoder)?
@@ -179,13 +195,13 @@ package final class VideoEncoding: Sendable {
                 target.store(output?.bitrate.bitsPerSecond ?? 0, ordering: .relaxed)
                 cut.store(output == nil, ordering: .relaxed)
                 guard let output else {
-                    // What comes after a pause has to be decodable alone.
+                    // The first frame after a pause has to be a key frame.
                     requestKeyFrame()
                     continue
                 }
                 guard thinning.takes(output.frameRate / frameRate) else { continue }
                 let bitrate = perPicture(output)
-                // Colours are declared when an encoder is opened.
+                // The colors are declared when an encoder is opened.
                 if current?.dimensions != output.dimensions || current?.color != frame.color {
                     encoder = try VideoEncoders.open(
                         choice, codec: codec, dimensions: output.dimensions, frameRate: frameRate, bitrate: bitrate,
@@ -202,23 +218,27 @@ package final class VideoEncoding: Sendable {
         }
     }
 
+    /// The available bit rate; nil before there is an estimate.
     private var allowedBitrate: Bitrate? {
         let bits = allowed.load(ordering: .relaxed)
         return bits < 0 ? nil : Bitrate(bitsPerSecond: bits)
     }
 
+    /// Returns the properties of a source's frame, with the bit rate for its size.
     private func source(_ frame: VideoFrame) -> EncodingTarget.Source {
         let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
         full.store(bitrate.bitsPerSecond, ordering: .relaxed)
         return EncodingTarget.Source(dimensions: frame.dimensions, frameRate: frameRate, bitrate: bitrate)
     }
 
-    /// Encoders count pictures and not time: what the pictures left out would have had is the others'.
+    /// Returns the bit rate for the encoder. Encoders count frames and not time, so the bit rate of the frames that are
+    /// left out is given to the others.
     private func perPicture(_ output: EncodingTarget.Output) -> Bitrate {
         Bitrate(bitsPerSecond: Int64(Double(output.bitrate.bitsPerSecond) * frameRate / output.frameRate))
     }
 
-    /// What was coded in another codec than the stream's is decoded; nil when no picture comes of it.
+    /// Returns the picture of a frame, which is decoded if its codec is not the stream's; nil if it cannot be decoded.
+    /// Throws an error if there is no decoder.
     private func picture(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
         switch sample {
         case .picture(let frame): return frame
@@ -226,7 +246,7 @@ package final class VideoEncoding: Sendable {
             if hasHole.exchange(false, ordering: .relaxed) { decoder = nil }
             let current = try decoder ?? (frame.codec == .vp8 ? VP8Decoder() : H264Decoder())
             decoder = current
-            // Damaged, or before the first key frame.
+            // The frame is damaged, or precedes the first key frame.
             guard let pictures = try? current.decode(frame) else {
                 askForKeyFrame()
                 return nil
@@ -235,6 +255,7 @@ package final class VideoEncoding: Sendable {
         }
     }
 
+    /// Encodes a frame and measures the encode time. Throws an error if the encoder fails.
     private func encode(_ frame: VideoFrame, with encoder: any VideoEncoder) throws {
         let isKeyFrame = wantsKeyFrame.exchange(false, ordering: .relaxed)
         began?(frame)

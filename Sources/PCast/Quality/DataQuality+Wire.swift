@@ -2,6 +2,7 @@ import PCastCore
 import PCastSignaling
 
 extension DataQuality {
+    /// Creates the data quality of a signaling message.
     init(_ message: PCastStreamDataQuality) {
         let status: Status =
             switch message.status {

@@ -1,14 +1,22 @@
 public import PCastCore
 
-/// Streams that are had again when they end (Phenix: PCastExpress).
+// MARK: Recovery (Phenix: PCastExpress)
 extension PCast {
-    /// Makes a token for each attempt, as one that was made earlier may have expired.
+    /// A function that makes a token for each attempt, because an earlier token may have expired. It throws an error if
+    /// it cannot make one.
     public typealias TokenSource = @Sendable () async throws(PCastError) -> String
 
-    /// Publishes a stream, and publishes it again when it ends, as `policy` says.
+    /// Publishes a stream, and publishes it again after its end as `policy` says. It returns when the platform has
+    /// accepted the first attempt.
     ///
-    /// - Returns: when the platform has agreed for the first time.
-    /// - Throws: as ``publish(streamToken:mediaStream:tags:options:)`` does, for the first time.
+    /// - Parameters:
+    ///   - policy: The actions after an end or a refusal.
+    ///   - mediaStream: The media.
+    ///   - tags: The tags of the stream.
+    ///   - options: The encoding of the stream.
+    ///   - streamToken: The source of tokens.
+    /// - Returns: The stream that is published again.
+    /// - Throws: The error of the first attempt; see ``publish(streamToken:mediaStream:tags:options:)``.
     public func publish(
         recovering policy: RecoveryPolicy, mediaStream: MediaStream, tags: [String] = [],
         options: PublishOptions = PublishOptions(), streamToken: @escaping TokenSource
@@ -20,10 +28,15 @@ extension PCast {
         }
     }
 
-    /// Subscribes to a stream, and again when it ends, as `policy` says.
+    /// Subscribes to a stream, and subscribes again after its end as `policy` says. It returns when the platform has
+    /// accepted the first attempt.
     ///
-    /// - Returns: when the platform has agreed for the first time.
-    /// - Throws: as ``subscribe(streamToken:streamID:)`` does, for the first time.
+    /// - Parameters:
+    ///   - policy: The actions after an end or a refusal.
+    ///   - streamID: The stream; nil if the token specifies it.
+    ///   - streamToken: The source of tokens.
+    /// - Returns: The stream that is subscribed to again.
+    /// - Throws: The error of the first attempt; see ``subscribe(streamToken:streamID:)``.
     public func subscribe(
         recovering policy: RecoveryPolicy, streamID: StreamID? = nil, streamToken: @escaping TokenSource
     ) async throws(PCastError) -> RecoveringStream<MediaStream> {
@@ -33,6 +46,7 @@ extension PCast {
         }
     }
 
+    /// Makes the first attempt, and returns the stream that repeats it. Throws an error if the first attempt fails.
     private func recover<Stream>(
         _ policy: RecoveryPolicy, _ again: @escaping @Sendable () async throws(PCastError) -> Stream
     ) async throws(PCastError) -> RecoveringStream<Stream> {
@@ -41,7 +55,7 @@ extension PCast {
             first, policy: policy, isOnline: { [weak self] limit in await self?.waitToBeOnline(limit) }, again: again)
     }
 
-    /// Returns when the session is online again, or after that time.
+    /// Returns when the session is online again, or after the time limit.
     private func waitToBeOnline(_ limit: TimeSpan) async {
         let events = events
         await withTaskGroup(of: Void.self) { group in

@@ -2,16 +2,16 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A stream that is had again when it ends, as a ``RecoveryPolicy`` says (Phenix: the Express layer's retries). It goes on
-/// for as long as it is held, until it is stopped or its end is final.
+/// A stream that is set up again after its end, as a ``RecoveryPolicy`` says (Phenix: the retries of PCastExpress). It
+/// lasts while it is held, until it is stopped or its end is final.
 public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
-    /// The stream that runs; nil while another attempt is made, while the application is asked, and at the end.
+    /// The running stream; nil during another attempt, during an offer to the application, and after the end.
     public let current: ObservableValue<Stream?>
 
-    /// What the application is asked; nil while it is asked nothing.
+    /// The offer to the application to retry; nil if there is none.
     public let offer = ObservableValue<RetryOffer?>(nil) { $0 === $1 }
 
-    /// How it ended at last; nil while it goes on or may do so again.
+    /// The cause of the final end; nil before it.
     public let observableEndedInfo = ObservableValue<StreamEndedInfo?>(nil)
 
     private let policy: RecoveryPolicy
@@ -19,9 +19,13 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     private let over = Promise<StreamEndedInfo>()
     private let task = Mutex<Task<Void, Never>?>(nil)
 
+    /// Creates the stream after the first attempt succeeded.
+    ///
     /// - Parameters:
-    ///   - isOnline: returns when the platform can be asked, or after the time given.
-    ///   - again: has the stream anew.
+    ///   - first: The stream of the first attempt.
+    ///   - policy: The actions after an end or a refusal.
+    ///   - isOnline: A function that returns when the session is online, or after the given time.
+    ///   - again: A function that makes another attempt. It throws an error if the attempt fails.
     init(
         _ first: Stream, policy: RecoveryPolicy, isOnline: @escaping @Sendable (TimeSpan) async -> Void,
         again: @escaping @Sendable () async throws(PCastError) -> Stream
@@ -41,7 +45,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
 
     deinit { stop() }
 
-    /// Ends the stream and all attempts; harmless when called again.
+    /// Ends the stream and all attempts. It has no effect when it is called again.
     public func stop() {
         isStopped.resolve(true)
         offer.value?.dismiss()
@@ -49,6 +53,6 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
         task.withLock { $0?.cancel() }
     }
 
-    /// Returns when the end is final.
+    /// The cause of the final end; waits until the end is final.
     public var ended: StreamEndedInfo { get async { await over.settled } }
 }

@@ -1,26 +1,33 @@
 public import PCastCore
 
-/// What is done when a stream has ended, or cannot be had: a value, without clock or chance. As it is made, it does what
-/// Phenix' Express layer does (`reference/phenix.md` has its table; Web SDK, PCastExpress).
+/// The actions after a stream has ended, or after an attempt was refused. The policy is a value without a clock or
+/// randomness. The default does what Phenix's Web SDK does in PCastExpress.
 public struct RecoveryPolicy: Hashable, Sendable {
+    /// The action after an end or a refusal.
     public enum Action: Hashable, Sendable {
-        /// It is final.
+        /// The end is final.
         case report
-        /// Another attempt is made after that time, without asking.
+        /// Another attempt follows after that time.
         case retry(after: TimeSpan)
-        /// The application is offered to try again, when it likes.
+        /// The application receives an offer to retry at any time.
         case offer
     }
 
-    /// What is done after each reason; the application is offered to try again after one that is not named.
+    /// The action after each reason. After a reason that is missing, the application receives an offer to retry.
     public var actions: [StreamEndedReason: Action]
 
-    /// How long attempts in a row may fail before the end is final.
+    /// The time for which consecutive attempts may fail before the end is final.
     public var timeout: TimeSpan
 
-    /// A stream that has lasted so long was no failed attempt.
+    /// The minimum duration of a stream that counts as a successful attempt.
     public var lasting: TimeSpan
 
+    /// Creates a policy.
+    ///
+    /// - Parameters:
+    ///   - actions: The action after each reason.
+    ///   - timeout: The time for which consecutive attempts may fail before the end is final.
+    ///   - lasting: The minimum duration of a stream that counts as a successful attempt.
     public init(
         actions: [StreamEndedReason: Action] = RecoveryPolicy.express, timeout: TimeSpan = .seconds(180),
         lasting: TimeSpan = .seconds(10)
@@ -30,22 +37,23 @@ public struct RecoveryPolicy: Hashable, Sendable {
         self.lasting = lasting
     }
 
+    /// The actions of Phenix's PCastExpress.
     public static let express: [StreamEndedReason: Action] = [
         .ended: .report, .censored: .report, .custom: .report, .capacity: .retry(after: .milliseconds(1_000)),
         .failed: .retry(after: .zero), .maintenance: .retry(after: .zero), .overload: .retry(after: .zero),
         .appBackground: .offer, .pcastStop: .offer,
     ]
 
-    /// The words of the wire that `failed` stands for and that are treated otherwise.
+    /// The reason strings of the protocol that map to `failed` but have their own actions.
     private static let finer: [String: Action] = [
         "egress-failed": .retry(after: .milliseconds(1_000)), "egress-setup-failed": .report,
     ]
 
-    /// What is done about an end.
+    /// Returns the action after an end.
     public func action(after info: StreamEndedInfo) -> Action {
         switch (info.ender, info.reason) {
         case (.stop, .appBackground): actions[.appBackground] ?? .offer
-        // This program wanted it so, or has nothing more to publish.
+        // This program has stopped the stream, or has no more media to publish.
         case (.stop, _), (.source, _): .report
         case (.platform, .failed), (.connection, .failed):
             Self.finer[info.reasonDescription] ?? actions[.failed] ?? .offer
@@ -53,19 +61,22 @@ public struct RecoveryPolicy: Hashable, Sendable {
         }
     }
 
-    /// What is done when an attempt is refused.
+    /// Returns the action after an attempt was refused.
     ///
-    /// - Parameter failures: how many attempts in a row have failed, this one included.
+    /// - Parameters:
+    ///   - status: The result of the attempt.
+    ///   - failures: The number of consecutive failed attempts, including this one.
+    /// - Returns: The action.
     public func action(afterRefusal status: RequestStatus, failures: Int) -> Action {
         switch status {
         case .ok, .unauthorized, .badRequest, .conflict, .notInitialized, .notStarted, .upgradeRequired: .report
-        // While others try as well, the stream that is asked for may not be back yet.
+        // Other clients may retry as well, so the requested stream may not be back yet.
         case .failed, .timeout, .capacity, .rateLimited, .notReady, .noStreamPlaying, .gone:
             .retry(after: Self.pause(before: failures))
         }
     }
 
-    /// min(1000·n², 60000) ms, as for connections.
+    /// Returns the delay before an attempt, min(1000·n², 60000) ms. Connections have the same delays.
     public static func pause(before attempt: Int) -> TimeSpan {
         let count = Int64(min(max(attempt, 0), 100))
         return .milliseconds(min(1_000 * count * count, 60_000))

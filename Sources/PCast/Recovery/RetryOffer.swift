@@ -1,17 +1,17 @@
 import PCastCore
 
-/// The application is asked whether a stream that has ended shall be had again (Phenix: `PhenixOptionalAction`). The first
+/// An offer to the application to set up a stream that has ended again (Phenix: `PhenixOptionalAction`). The first
 /// answer counts.
 public final class RetryOffer: Sendable {
-    /// How the stream ended.
+    /// The cause of the stream's end.
     public let info: StreamEndedInfo
     let answer = Promise<Bool>()
 
     init(after info: StreamEndedInfo) { self.info = info }
 
-    /// Has it again.
+    /// Accepts the offer and sets up the stream again.
     public func perform() { answer.resolve(true) }
 
-    /// Leaves it at that: the end is final.
+    /// Declines the offer. The end is final.
     public func dismiss() { answer.resolve(false) }
 }

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastIO
 
-/// The life of a ``RecoveringStream``: one stream after the other, until the policy says that an end is final.
+/// The task of a ``RecoveringStream``: successive streams, until the policy says that an end is final.
 struct StreamRecovery<Stream: RecoverableStream>: Sendable {
     let policy: RecoveryPolicy
     let current: ObservableValue<Stream?>
@@ -10,7 +10,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
     let isOnline: @Sendable (TimeSpan) async -> Void
     let again: @Sendable () async throws(PCastError) -> Stream
 
-    /// Returns how the last one ended. The task is cancelled when it is stopped.
+    /// Waits for the ends of the streams and returns the last one. The task is cancelled when the stream is stopped.
     func run(_ first: Stream) async -> StreamEndedInfo {
         var stream = first
         var failures = 0
@@ -25,7 +25,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
                 guard await isTakenUp(info) else { return info }
                 failures = 0
             case .retry(let pause):
-                // One that ends again and again is not asked for without a pause.
+                // A stream that ends repeatedly is not retried without a delay.
                 await wait(max(pause, RecoveryPolicy.pause(before: failures)))
             }
             guard let next = await attempt(&failures) else { return info }
@@ -33,17 +33,18 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
         }
     }
 
+    /// Offers a retry to the application, and returns whether it accepts.
     private func isTakenUp(_ info: StreamEndedInfo) async -> Bool {
         let question = RetryOffer(after: info)
         offer.set(question)
-        // Whoever stops it has looked for a question before this one was put.
+        // A concurrent stop may have looked for an offer before this one was set.
         if isStopped.value == true { question.dismiss() }
         let answer = await question.answer.settled
         offer.set(nil)
         return answer
     }
 
-    /// Asks for the stream until it is there; nil when that is given up.
+    /// Makes attempts until one succeeds; returns nil after giving up.
     private func attempt(_ failures: inout Int) async -> Stream? {
         let began = MonotonicClock.now()
         while isStopped.value != true {
@@ -51,7 +52,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
             do throws(PCastError) {
                 let stream = try await again()
                 current.set(stream)
-                // It was stopped while it was being set up.
+                // The stream may have been stopped during its setup.
                 if isStopped.value == true { stream.stop() }
                 return stream
             } catch {

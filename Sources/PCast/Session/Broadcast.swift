@@ -1,19 +1,19 @@
 import PCastIO
 import Synchronization
 
-/// One sender, any number of listeners, each of which gets everything that is sent while it listens.
+/// Sends elements to any number of listeners. Each listener receives the elements that are sent while it listens.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
         var listeners = StreamReaders<Element>(.newest(Broadcast.bufferLimit))
         var isFinished = false
     }
 
-    /// Elements that wait for a slow listener at most; it misses the oldest beyond that.
+    /// The number of elements that are queued for a slow listener. Beyond that, the oldest are dropped.
     static var bufferLimit: Int { 64 }
 
     private let state = Mutex(State())
 
-    /// Begins to listen now. The stream ends with the sender, or when its reader lets go of it.
+    /// Returns a stream of the elements from now on. It ends with the sender, or when its reader releases it.
     func listen() -> AsyncStream<Element> {
         state.withLock { state in
             let stream = state.listeners.add()
@@ -22,9 +22,10 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
     }
 
+    /// Sends an element to all listeners.
     func send(_ element: Element) { state.withLock { $0.listeners.yield(element) } }
 
-    /// Ends every stream; later sends go nowhere.
+    /// Ends all streams. Elements that are sent later are dropped.
     func finish() {
         state.withLock { state in
             state.isFinished = true

@@ -1,10 +1,11 @@
 import Glibc
 import PCastSignaling
 
-/// What a client says of itself when it authenticates and when it sets up a stream.
+/// The client's description of itself, which is sent with an authentication and with the setup of a stream.
 struct ClientIdentity: Sendable {
+    /// The version of the SDK.
     static let clientVersion = "1.0.0"
-    /// Of the wire protocol; the platform answers in its terms.
+    /// The version of the signaling protocol. The platform responds in the same version.
     static let apiVersion: UInt32 = 1
 
     let deviceID: String
@@ -18,6 +19,7 @@ struct ClientIdentity: Sendable {
 
     var userAgent: String { "PCast/\(Self.clientVersion) (\(platform) \(platformVersion))" }
 
+    /// Returns the message that authenticates with a token.
     func authentication(token: String) -> PCastAuthenticate {
         var message = PCastAuthenticate()
         message.apiVersion = Self.apiVersion
@@ -29,6 +31,7 @@ struct ClientIdentity: Sendable {
         return message
     }
 
+    /// Returns the release of the kernel, or "unknown".
     private static func kernelRelease() -> String {
         var name = utsname()
         guard uname(&name) == 0 else { return "unknown" }

@@ -1,15 +1,17 @@
-/// What the system does with an application, told by the application: only it knows.
+// MARK: Background
 extension PCast {
-    /// Says that the application goes to the background, where it may neither capture nor play: ends all streams of this
-    /// client, published and watched, with the reason `app-background`, which publishers' viewers and the backend are told
-    /// as well. The session goes on. Returns when the streams have ended; harmless in any state.
+    /// Ends all published and viewed streams of this client with the reason `app-background`, because the application
+    /// goes to the background. The application calls it, because only it knows.
+    ///
+    /// Publishers' viewers and the backend receive the reason as well. The session continues. The function returns when
+    /// the streams have ended. It may be called in any state.
     public func applicationBackground() async {
         let streams = session.streams
         for stream in streams { stream.applicationWentToBackground() }
         for stream in streams { await stream.isOver() }
     }
 
-    /// The same with a callback, which is called once.
+    /// Ends all streams because the application goes to the background, and calls back once afterwards.
     public func applicationBackground(_ callback: @escaping @Sendable (PCast) -> Void) {
         Task {
             await applicationBackground()

@@ -2,16 +2,20 @@ public import PCastCore
 public import PCastDevices
 import Synchronization
 
-/// The callback forms of seed 004. Each promised callback is called exactly once, with `timeout` if need be; those of
-/// `start` as often as there is something to tell.
+// The callback forms of the SDK's functions. Each callback for a result is called exactly once, with `timeout` if there
+// is no response. Those of `start` are called for each event.
 extension PCast {
-    /// Connects and authenticates. Begins before it returns, so that a stream that is subscribed to next is asked for
-    /// together with the authentication.
+    /// Connects and authenticates (Phenix: `start`).
+    ///
+    /// The start begins before the function returns. A subscription that follows is sent together with the
+    /// authentication.
     ///
     /// - Parameters:
-    ///   - authenticationCallback: `ok` with the session; or why there is none, `unauthorized` at any later time too.
-    ///   - onlineCallback: connected.
-    ///   - offlineCallback: disconnected for the moment; streams that go on may do so.
+    ///   - authenticationToken: The token, which is made with EdgeAuth.
+    ///   - authenticationCallback: A function that receives `ok` with the session, or the reason of a failure. It may
+    ///     receive `unauthorized` at any later time.
+    ///   - onlineCallback: A function that is called when the client is connected.
+    ///   - offlineCallback: A function that is called when the connection is lost. Streams may continue.
     public func start(
         _ authenticationToken: String,
         authenticationCallback: @escaping @Sendable (PCast, RequestStatus, SessionID?) -> Void,
@@ -20,7 +24,8 @@ extension PCast {
     ) {
         let (events, teller) = AsyncStream.makeStream(
             of: PCastEvent.self, bufferingPolicy: .bufferingNewest(Broadcast<PCastEvent>.bufferLimit))
-        // Held until the first callback: one that is promised is made, also when nobody else holds the SDK any more.
+        // The client is retained until the first callback, so that it is called even if the application has released
+        // the client.
         let holder = Holder(self)
         Task { [weak self] in
             for await event in events {
@@ -33,14 +38,14 @@ extension PCast {
                 }
             }
         }
-        // A start that was refused here and now is no event of the session, which may go on.
+        // A start that is refused at once is no event of the session, which may continue.
         if let refusal = begin(authenticationToken, telling: teller) {
             teller.yield(.authenticated(refusal.status, nil))
             teller.finish()
         }
     }
 
-    /// Ends all streams and the session.
+    /// Ends all streams and the session, and calls back once afterwards.
     public func stop(_ stoppedCallback: @escaping @Sendable (PCast) -> Void) {
         Task {
             await stop()
@@ -48,12 +53,14 @@ extension PCast {
         }
     }
 
+    /// Calls back once with the sources of this machine, the best first. The list is empty if it cannot be read.
     public func enumerateSourceDevices(
         _ mediaType: MediaType, _ callback: @escaping @Sendable (PCast, [SourceDeviceInfo]) -> Void
     ) {
         Task { callback(self, (try? await enumerateSourceDevices(mediaType)) ?? []) }
     }
 
+    /// Opens sources and calls back once with the stream, or with the reason of a failure.
     public func getUserMedia(
         _ options: UserMediaOptions,
         _ userMediaCallback: @escaping @Sendable (PCast, RequestStatus, UserMediaStream?) -> Void
@@ -67,6 +74,7 @@ extension PCast {
         }
     }
 
+    /// Publishes a stream and calls back once with the publisher, or with the reason of a failure.
     public func publish(
         streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions(),
         _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
@@ -82,6 +90,7 @@ extension PCast {
         }
     }
 
+    /// Subscribes to a stream and calls back once with it, or with the reason of a failure.
     public func subscribe(
         streamToken: String, streamID: StreamID? = nil,
         _ subscribeCallback: @escaping @Sendable (PCast, RequestStatus, MediaStream?) -> Void
@@ -96,7 +105,7 @@ extension PCast {
     }
 }
 
-/// Keeps the SDK for as long as something promised is due.
+/// Retains the client until its first callback.
 private final class Holder: Sendable {
     let pcast: Mutex<PCast?>
 

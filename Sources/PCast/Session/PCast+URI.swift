@@ -2,18 +2,21 @@ public import PCastCore
 import PCastRTP
 import PCastSignaling
 
-/// Streams from and to addresses, which the platform works on itself.
+// MARK: Media that the platform pulls and pushes
 extension PCast {
-    /// Has the platform pull a stream from an address, or listen for an encoder, and publish it.
+    /// Publishes a stream that the platform pulls from an address, or for which it listens. It returns when media
+    /// flows, or when the platform listens.
     ///
     /// - Parameters:
-    ///   - streamToken: made with EdgeAuth, for publishing, with the capability `publish-uri`.
-    ///   - uri: `http(s)`, `rtsp`, `rtmp(s)` or `srt`, where the platform may reach it; `srt://0.0.0.0:PORT?mode=listener`
-    ///     listens for an encoder on a port that the platform allows.
-    ///   - tags: are handed on with the platform's notifications, and matched by tokens that require one.
-    /// - Returns: when media flows, or is listened for.
-    /// - Throws: `unauthorized` without the capability, `badRequest` for an address that is not allowed, `failed` when
-    ///   nothing comes of it, `capacity` when the platform pulls too many already.
+    ///   - streamToken: The token, which is made with EdgeAuth for publishing, with the capability `publish-uri`.
+    ///   - uri: An address that the platform may reach, with the scheme `http(s)`, `rtsp`, `rtmp(s)` or `srt`.
+    ///     `srt://0.0.0.0:PORT?mode=listener` listens for an encoder on a port that the platform permits.
+    ///   - tags: The tags, which the platform's notifications contain, and which tokens may require.
+    ///   - connectOptions: The options of the connection.
+    /// - Returns: The publisher.
+    /// - Throws: ``PCastError`` with the status `unauthorized` without the capability, and `badRequest` for an address
+    ///   that is not permitted. The status is `failed` if there is no media, and `capacity` if the platform has reached
+    ///   its limit of jobs.
     public func publishFromUri(
         streamToken: String, uri: String, tags: [String] = [], connectOptions: ConnectOptions = ConnectOptions()
     ) async throws(PCastError) -> Publisher {
@@ -22,12 +25,16 @@ extension PCast {
         return try await connect(setup)
     }
 
-    /// Has the platform push a stream to an address: `rtmp(s)`, `srt` or `rtsp`.
+    /// Pushes a stream from the platform to an address.
     ///
-    /// - Parameter streamToken: made with EdgeAuth, for streaming, with the capability `egress`.
-    /// - Returns: what stands for the push, and ends with it or with the stream: with `egress-failed` in its description
-    ///   when the other side broke off.
-    /// - Throws: as ``publishFromUri(streamToken:uri:tags:connectOptions:)`` does.
+    /// - Parameters:
+    ///   - streamToken: The token, which is made with EdgeAuth for streaming, with the capability `egress`.
+    ///   - streamID: The stream to push.
+    ///   - uri: The address, with the scheme `rtmp(s)`, `srt` or `rtsp`.
+    ///   - connectOptions: The options of the connection.
+    /// - Returns: The publisher of the push, which ends with the push or the stream. The description of its end is
+    ///   `egress-failed` if the receiver has closed the connection.
+    /// - Throws: ``PCastError``; see ``publishFromUri(streamToken:uri:tags:connectOptions:)``.
     public func egress(
         streamToken: String, streamID: StreamID, uri: String, connectOptions: ConnectOptions = ConnectOptions()
     ) async throws(PCastError) -> Publisher {
@@ -37,7 +44,8 @@ extension PCast {
         return try await connect(setup)
     }
 
-    /// The callback form.
+    /// Publishes a stream that the platform pulls from an address, and calls back once with the publisher, or with the
+    /// reason of a failure.
     public func publishFromUri(
         streamToken: String, uri: String, tags: [String] = [], connectOptions: ConnectOptions = ConnectOptions(),
         _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
@@ -53,6 +61,7 @@ extension PCast {
         }
     }
 
+    /// Sends the setup and returns its publisher. Throws an error if the platform refuses.
     private func connect(_ setup: RemoteSetup) async throws(PCastError) -> Publisher {
         let life = StreamLifecycle(.publisher)
         return Publisher(streamID: try await setup.run(life, session), life: life)

@@ -6,25 +6,27 @@ import PCastRTP
 import PCastWebRTC
 import Synchronization
 
-/// The client of a PCast platform: authenticates, publishes streams, and subscribes to them.
+/// The client of a PCast platform, which authenticates, publishes streams, and subscribes to them (Phenix:
+/// `PhenixPCast`).
 ///
 ///     let pcast = PCast(PCastOptions(uri: "https://platform.example"))
 ///     _ = try await pcast.start(authenticationToken: token)
 ///     let stream = try await pcast.subscribe(streamToken: streamToken)
 ///
-/// Everything here may be called from any thread. Callbacks come one after another, never on the caller's thread.
-/// Source: seed 004, the PCast SDK.
+/// All members may be called from any thread. Callbacks are sequential and never on the caller's thread.
 public final class PCast: Sendable {
+    /// The options with which the client was created.
     public let options: PCastOptions
 
     let session: SignalingSession
-    /// What ``collectLogMessages(_:)`` answers.
+    /// The log lines for ``collectLogMessages()``.
     let log: LogRing
-    /// Nil unless the options ask for it.
+    /// The registration for termination signals; nil if the options do not request it.
     private let signals: Disposable?
     private let address = Mutex<PlatformAddress?>(nil)
     private let isFirstStart = Atomic(true)
 
+    /// Creates a client, which is not connected.
     public init(_ options: PCastOptions = PCastOptions()) {
         self.options = options
         let log = LogRing()
@@ -39,26 +41,28 @@ public final class PCast: Sendable {
 
     deinit { session.abandon() }
 
-    // MARK: The session
+    // MARK: Session
 
-    /// The session; nil before authentication, and after `stop`.
+    /// The ID of the session; nil before authentication, and after `stop`.
     public var sessionID: SessionID? { session.sessionID }
 
-    /// To the platform, as the last ping measured it; nil before the first.
+    /// The round-trip time to the platform by the last ping; nil before the first one.
     public var roundTripTime: TimeSpan? { session.roundTripTime }
 
-    /// What happens to the session from now on. Each access makes a stream of its own.
+    /// The events of the session from now on. Each access creates a new stream.
     public var events: AsyncStream<PCastEvent> { session.events.listen() }
 
     /// Connects and authenticates.
     ///
-    /// A broken connection is made again by itself, with the same session, after 1, 4, 9 … and at most 60 s, told by
-    /// ``events``; the first one is not. A stream may be subscribed to while this runs: its request goes out together
-    /// with the authentication.
+    /// A lost connection is restored automatically with the same session, after 1, 4, 9 … and at most 60 s, and
+    /// ``events`` reports it. A failed first connection is not retried. A stream may be subscribed to meanwhile: its
+    /// request is sent together with the authentication.
     ///
-    /// - Parameter authenticationToken: made with EdgeAuth.
-    /// - Throws: `unauthorized` when the token is refused, `failed` when no platform answers, `timeout` when it does so
-    ///   too late, `badRequest` when none is named, `conflict` when this is started already, `gone` after `shutdown`.
+    /// - Parameter authenticationToken: The token, which is made with EdgeAuth.
+    /// - Returns: The ID of the session.
+    /// - Throws: ``PCastError`` with the status `unauthorized` if the token is refused, `failed` if no platform
+    ///   responds, and `timeout` if the response is late. The status is `badRequest` if no platform is specified,
+    ///   `conflict` if the client is already started, and `gone` after `shutdown`.
     public func start(authenticationToken: String) async throws(PCastError) -> SessionID {
         let result = await withCheckedContinuation { continuation in
             if let refusal = begin(authenticationToken, started: { continuation.resume(returning: $0) }) {
@@ -68,12 +72,13 @@ public final class PCast: Sendable {
         return try result.get()
     }
 
-    /// Begins to start at once, on the caller's thread.
+    /// Begins to start on the caller's thread.
     ///
     /// - Parameters:
-    ///   - teller: is told this start's events, and finished by the next start.
-    ///   - started: called once, when the first authentication is settled.
-    /// - Returns: why nothing began; then neither is used.
+    ///   - token: The authentication token.
+    ///   - teller: A stream that receives the events of this start, until the next start finishes it.
+    ///   - started: A function that is called once with the result of the first authentication.
+    /// - Returns: The reason why nothing began, in which case neither `teller` nor `started` is used; nil on success.
     func begin(
         _ token: String, telling teller: AsyncStream<PCastEvent>.Continuation? = nil,
         started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void = { _ in }
@@ -89,12 +94,14 @@ public final class PCast: Sendable {
         }
     }
 
-    /// Ends all streams and the session; `start` may be called again. Harmless in any state.
+    /// Ends all streams and the session. `start` may be called again. May be called in any state.
     public func stop() async { await stop(forGood: false) }
 
-    /// Stops for good: everything is refused from now on, with `gone`. Harmless in any state, and when called again.
+    /// Ends all streams and the session for good. Later calls fail with `gone`. May be called in any state and more
+    /// than once.
     public func shutdown() async { await stop(forGood: true) }
 
+    /// Ends all streams and the session, and waits for a termination signal that is being handled.
     private func stop(forGood: Bool) async {
         await session.stop(forGood: forGood)
         if signals != nil { await TerminationSignals.shared.settled() }
@@ -102,39 +109,48 @@ public final class PCast: Sendable {
 
     // MARK: Sources
 
-    /// The sources of this machine, the best first.
+    /// Returns the sources of this machine, the best first.
     ///
-    /// - Throws: `failed` when the rules about devices (`configs/devices.json5`) cannot be read.
+    /// - Parameter mediaType: The type of media.
+    /// - Returns: The sources.
+    /// - Throws: ``PCastError`` with the status `failed` if the rules for devices (`configs/devices.json5`) cannot be
+    ///   read.
     public func enumerateSourceDevices(_ mediaType: MediaType) async throws(PCastError) -> [SourceDeviceInfo] {
         try await sourceDevices(mediaType).map(\.info)
     }
 
-    /// The sources of this machine with what they can do, the best first.
+    /// Returns the sources of this machine with their capabilities, the best first.
     ///
-    /// - Throws: as ``enumerateSourceDevices(_:)`` does.
+    /// - Parameter mediaType: The type of media.
+    /// - Returns: The sources.
+    /// - Throws: ``PCastError``; see ``enumerateSourceDevices(_:)``.
     public func sourceDevices(_ mediaType: MediaType) async throws(PCastError) -> [SourceDevice] {
         try await DeviceThread.run { () throws(DeviceError) in try SourceDevices.list(mediaType) }
     }
 
-    /// What is plugged in and out from now on, for as long as it is iterated.
+    /// Returns the devices that are plugged in and unplugged from now on, while the stream is iterated.
     ///
-    /// - Throws: `failed` when the kernel does not let anybody watch.
+    /// - Parameter mediaType: The type of media.
+    /// - Returns: The changes.
+    /// - Throws: ``PCastError`` with the status `failed` if the kernel does not permit observation.
     public func sourceDeviceChanges(_ mediaType: MediaType) async throws(PCastError) -> AsyncStream<SourceDeviceChange>
     {
         try await DeviceThread.run { () throws(DeviceError) in try SourceDevices.changes(mediaType) }
     }
 
-    /// The encoders of video that this machine has, the one first that publications use; hardware's are used where they
-    /// can be.
+    /// Returns the video encoders of this machine. The first is the default of publications. Hardware encoders are
+    /// preferred if they work.
     public func videoEncoders() async -> [VideoEncoderInfo] {
         (try? await DeviceThread.run { () throws(DeviceError) in VideoEncoders.available() }) ?? []
     }
 
-    /// Opens sources; they run from their publication on. Needs no session.
+    /// Opens sources, which run from their publication on. It needs no session.
     ///
-    /// - Throws: `conflict` for a device that another program has, `failed` for one that is not there, may not be
-    ///   opened, or cannot do what is demanded (the sentence says which demand, and what could be had), `badRequest` for
-    ///   what is no source.
+    /// - Parameter options: The sources and their constraints.
+    /// - Returns: The stream of the sources.
+    /// - Throws: ``PCastError`` with the status `conflict` for a device in use by another program, and `badRequest` for
+    ///   an invalid source. The status is `failed` for a device that is not there, may not be opened or does not
+    ///   satisfy a required constraint. The description names that constraint and the available values.
     public func getUserMedia(_ options: UserMediaOptions = UserMediaOptions()) async throws(PCastError)
         -> UserMediaStream
     {
@@ -155,18 +171,18 @@ public final class PCast: Sendable {
 
     // MARK: Streams
 
-    /// Publishes a stream.
+    /// Publishes a stream. It returns when the platform has accepted it; media flows some round trips later.
     ///
     /// - Parameters:
-    ///   - streamToken: made with EdgeAuth, for publishing.
-    ///   - mediaStream: a ``UserMediaStream/mediaStream``, an ``ApplicationMedia/mediaStream``, or a stream that was subscribed
-    ///     to. Of the latter H.264 is passed
-    ///     on as it is coded, where the options do not ask for anything else, as is the sound; other pictures are decoded,
-    ///     and encoded anew. Such a publication ends with the stream that it is made of.
-    ///   - tags: are handed on with the platform's notifications, and matched by tokens that require one.
-    /// - Returns: when the platform has agreed; media flows some round trips later.
-    /// - Throws: `notStarted`, `notReady` while offline, `gone` for a subscribed stream that has ended, the platform's
-    ///   refusal, or `timeout`.
+    ///   - streamToken: The token, which is made with EdgeAuth for publishing.
+    ///   - mediaStream: A ``UserMediaStream/mediaStream``, an ``ApplicationMedia/mediaStream``, or a subscribed stream.
+    ///     The H.264 and audio of a subscribed stream are forwarded without encoding, unless the options require it.
+    ///     Other video is transcoded. The publication ends with the subscribed stream.
+    ///   - tags: The tags, which the platform's notifications contain, and which tokens may require.
+    ///   - options: The encoding of the stream.
+    /// - Returns: The publisher.
+    /// - Throws: ``PCastError`` with the status `notStarted`, `notReady` while offline, `gone` for a subscribed stream
+    ///   that has ended, `timeout`, or the platform's refusal.
     public func publish(
         streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions()
     ) async throws(PCastError) -> Publisher {
@@ -189,13 +205,14 @@ public final class PCast: Sendable {
         return Publisher(streamID: stream, publishing: publishing)
     }
 
-    /// Subscribes to a stream.
+    /// Subscribes to a stream. It returns when the platform has accepted; media arrives some round trips later.
     ///
     /// - Parameters:
-    ///   - streamToken: made with EdgeAuth, for streaming.
-    ///   - streamID: the stream, where the token leaves that open.
-    /// - Returns: when the platform has agreed; media arrives some round trips later.
-    /// - Throws: `notStarted`, `notReady` while offline, `noStreamPlaying`, the platform's refusal, or `timeout`.
+    ///   - streamToken: The token, which is made with EdgeAuth for streaming.
+    ///   - streamID: The stream; nil if the token specifies it.
+    /// - Returns: The subscribed stream.
+    /// - Throws: ``PCastError`` with the status `notStarted`, `notReady` while offline, `noStreamPlaying`, `timeout`,
+    ///   or the platform's refusal.
     public func subscribe(streamToken: String, streamID: StreamID? = nil) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
         let life = StreamLifecycle(.viewer)
@@ -211,6 +228,7 @@ public final class PCast: Sendable {
         return MediaStream(remote: media, codecs: await call.receivedCodecs())
     }
 
+    /// Returns the address of the platform. Throws an error before the start.
     private func platform(for what: String) throws(PCastError) -> PlatformAddress {
         guard let platform = address.withLock({ $0 }) else { throw .notStarted(what) }
         return platform

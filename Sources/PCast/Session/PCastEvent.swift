@@ -1,13 +1,13 @@
 public import PCastCore
 
-/// What a ``PCast`` tells of its session (seed 004: the callbacks of `start`).
+/// An event of a client's session (Phenix: the callbacks of `start`).
 public enum PCastEvent: Hashable, Sendable {
-    /// Authentication succeeded (`ok`, with the session), failed, or is to be done anew (`unauthorized`: call `start`
-    /// with another token).
+    /// The authentication succeeded (`ok`, with the session) or failed. `unauthorized` requires another `start` with a
+    /// new token.
     case authenticated(RequestStatus, SessionID?)
-    /// Connected to the platform.
+    /// The client is connected to the platform.
     case online
-    /// The connection broke. Streams go on where they can, new ones cannot be started; the SDK connects again by
-    /// itself, and says ``online`` when it has, or ``authenticated(_:_:)`` when it may not.
+    /// The connection was lost. Streams continue as far as possible, but new ones cannot be started. The client
+    /// reconnects automatically. ``online`` follows, or ``authenticated(_:_:)`` if it fails.
     case offline
 }

@@ -1,29 +1,40 @@
 public import Logging
 public import PCastCore
 
-/// How a ``PCast`` is set up (seed 004; Phenix: `PhenixPCastInitializeOptions`).
+/// The options of a ``PCast`` (Phenix: `PhenixPCastInitializeOptions`).
 public struct PCastOptions: Sendable {
-    /// The platform, `http(s)://HOST[:PORT]`; nil takes the address that the authentication token names.
+    /// The platform, `http(s)://HOST[:PORT]`; nil for the address in the authentication token.
     public var uri: String?
 
-    /// Tells this device from others in the platform's records; random unless set.
+    /// The ID of this device in the platform's records. The default is random.
     public var deviceID: String
 
-    /// A session of an earlier run of the program to go on with, where the platform still knows it; else another is opened.
+    /// The session of an earlier run of the program, which is resumed if the platform still knows it; else, and for
+    /// nil, a new one begins.
     public var sessionID: SessionID?
 
-    /// Whether the SDK handles the signals that ask the process to end (SIGINT and SIGTERM): it then shuts down, so that
-    /// platform and viewers know that its streams have ended (`pcast-stop`), and lets the process go on to end, as the
-    /// signal would have had it without the SDK. A second signal is not held up. Without this, the SDK installs no handler.
+    /// Whether the SDK handles the termination signals SIGINT and SIGTERM.
+    ///
+    /// It then shuts down, so that the platform and the viewers receive the end of the streams (`pcast-stop`).
+    /// Afterwards the process ends as it does without the SDK. A second signal is not delayed. If this is false, the
+    /// SDK installs no handler.
     public var processTerminationSignalHandling: Bool
 
-    /// Redirects requests for playlists to an own delivery network; of effect for streams with the `streaming`
-    /// capability only (seed 004, "Stream Source Mapping").
+    /// The redirection of playlist requests to another delivery network. It affects only streams with the `streaming`
+    /// capability.
     public var streamingSourceMapping: StreamingSourceMapping?
 
-    /// What the SDK logs, and where to; nothing, unless configured.
+    /// The configuration of logging. The default is no logging.
     public var logging: LoggingConfiguration
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - uri: The platform, `http(s)://HOST[:PORT]`; nil for the address in the authentication token.
+    ///   - deviceID: The ID of this device in the platform's records; nil for a random one.
+    ///   - processTerminationSignalHandling: Whether the SDK handles SIGINT and SIGTERM.
+    ///   - streamingSourceMapping: The redirection of playlist requests; nil for none.
+    ///   - logging: The configuration of logging.
     public init(
         uri: String? = nil, deviceID: String? = nil, processTerminationSignalHandling: Bool = false,
         streamingSourceMapping: StreamingSourceMapping? = nil, logging: LoggingConfiguration = .off
@@ -35,16 +46,19 @@ public struct PCastOptions: Sendable {
         self.logging = logging
     }
 
-    /// Turns logging on or off (seed 004, `configureLogging`).
+    /// Turns logging on or off (Phenix: `configureLogging`).
     ///
-    /// - Parameter handler: as for ``LoggingConfiguration``.
+    /// - Parameters:
+    ///   - isEnabled: Whether the handler receives log events.
+    ///   - level: The lowest level that it receives.
+    ///   - handler: A function that makes the handler; nil for the handler of `LoggingSystem.bootstrap`.
     public mutating func configureLogging(
         _ isEnabled: Bool, level: Logger.Level = .info, handler: (@Sendable (_ label: String) -> any LogHandler)? = nil
     ) {
         logging = LoggingConfiguration(isEnabled: isEnabled, level: level, handler: handler)
     }
 
-    /// Turns logging on, into a logger of the program's own and from its level on.
+    /// Turns on logging to a logger of the application, at its level.
     public mutating func configureLogging(_ logger: Logger) {
         logging = LoggingConfiguration(level: logger.logLevel) { _ in logger.handler }
     }

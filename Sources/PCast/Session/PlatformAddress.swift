@@ -3,13 +3,14 @@ import PCastEdgeAuth
 import PCastJSON
 import PCastWeb
 
-/// Where a platform is, and by which addresses of this machine it is reached.
+/// The address of a platform, and whether it is on loopback.
 struct PlatformAddress: Hashable, Sendable {
-    /// Without a slash at its end.
+    /// The address without a slash at its end.
     let uri: String
     let host: String
 
-    /// - Throws: `badRequest` when neither names a platform, or what names it is no address.
+    /// Parses the address of the options, or that in the token. Throws `PCastError` with the status `badRequest` if
+    /// there is none, or if it is malformed.
     init(option: String?, token: String) throws(PCastError) {
         guard let text = option ?? Self.uri(in: token) else {
             throw PCastError(
@@ -23,12 +24,13 @@ struct PlatformAddress: Hashable, Sendable {
         uri = text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
+    /// The address of the signaling WebSocket.
     var webSocket: String { uri + "/ws" }
 
-    /// The platform is on this machine.
+    /// Whether the platform is on this machine.
     var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopback == true }
 
-    /// Reads the field `uri` of an EdgeAuth token. The client cannot verify a token, which is the platform's to do.
+    /// Returns the field `uri` of an EdgeAuth token; nil if there is none. Only the platform can verify a token.
     private static func uri(in token: String) -> String? {
         let prefix = "DIGEST:"
         guard token.utf8.count <= DigestTokens.maximumEncodedSize, token.hasPrefix(prefix),

@@ -1,6 +1,6 @@
-/// Names that nobody else has.
+/// Makes random identifiers.
 enum RandomText {
-    /// 24 hexadecimal digits from the system's secure generator.
+    /// Returns 24 hexadecimal digits from the system's secure random generator.
     static func identifier() -> String {
         var generator = SystemRandomNumberGenerator()
         return (0..<3).map { _ in

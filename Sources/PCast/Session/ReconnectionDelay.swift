@@ -1,17 +1,19 @@
 import PCastCore
 
-/// How long to wait before connecting again: min(1000·n², 60000) ms before the n-th attempt in a row, counted from 0, and up
-/// to 5 s more at random, so that the clients of a platform that restarts do not all come at once.
+/// The delay before a connection attempt: min(1000·n², 60000) ms before the n-th consecutive attempt, counted from 0. A
+/// random delay of up to 5 s is added, so that the clients of a restarted platform do not connect at the same time.
 enum ReconnectionDelay {
     private static let longest: Int64 = 60_000
 
-    /// Where nothing listens any more, the platform is being restarted: for so long it is knocked at again and again, as one
-    /// attempt.
+    /// The time for which refused connections are retried quickly, as one attempt, because the platform is probably
+    /// restarting.
     private static let knocking = TimeSpan.seconds(3)
+    /// The minimum delay of a quick retry.
     private static let shortestKnock = TimeSpan.milliseconds(150)
+    /// The maximum delay of a quick retry.
     private static let longestKnock = TimeSpan.milliseconds(300)
 
-    /// - Parameter attempt: counted from 0, which is made at once.
+    /// Returns the delay before an attempt. `attempt` is counted from 0, which is made at once.
     static func before(attempt: Int, using generator: inout some RandomNumberGenerator) -> TimeSpan {
         let count = Int64(min(max(attempt, 0), 100))
         let pause = min(1_000 * count * count, longest)
@@ -19,9 +21,8 @@ enum ReconnectionDelay {
         return .milliseconds(pause) + TimeSpan(seconds: Double.random(in: 0...jitterLimit, using: &generator))
     }
 
-    /// How long to wait before knocking again; nil when that is over.
-    ///
-    /// - Parameter offline: since the connection broke.
+    /// Returns the delay before a quick retry; nil after the time for those. `offline` is the time since the connection
+    /// was lost.
     static func beforeKnocking(
         offline: TimeSpan, using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {

@@ -1,43 +1,56 @@
 import PCastCore
 import PCastSignaling
 
-/// A client's session across as many connections as it takes: authenticates first on each, lets requests go in the
-/// same flight, answers each exactly once, and says when to connect again. It is told the time and does nothing itself.
+/// The state machine of a client's session, which may need several connections.
+///
+/// It authenticates first on each connection and sends other requests together with the authentication. Each request
+/// gets exactly one result. The machine returns the time of the next connection attempt. It has no clock and does no
+/// input or output.
 struct SessionMachine {
+    /// The state of the session.
     enum Phase: Hashable, Sendable {
-        /// No session is wanted.
+        /// There is no session.
         case idle
         /// The first connection is being made.
         case starting
+        /// The client is connected and authenticated.
         case online
-        /// The connection broke, and is being made again.
+        /// The connection was lost, and is being restored.
         case offline
-        /// For good.
+        /// The session has ended for good.
         case shutDown
     }
 
-    /// Which of the caller's requests an answer is for.
+    /// The number of a caller's request, which its result repeats.
     typealias Ticket = Int
 
+    /// An action for the caller, or an event.
     enum Output {
+        /// Send the frame.
         case send(SignalingFrame)
+        /// Close the connection.
         case closeConnection
+        /// Notify the application of the event.
         case event(PCastEvent)
+        /// The first authentication is complete.
         case started(Result<SessionID, PCastError>)
-        /// The platform does not know the session any more, nor its streams: each has to be set up again, if it can be.
+        /// The platform does not know the session and its streams any more. Each stream has to be set up again, if
+        /// possible.
         case interrupted
-        /// The session stayed away for too long: its streams are over.
+        /// The client was offline for too long. The session's streams have ended.
         case over
+        /// The result of a request.
         case answered(Ticket, Result<SignalingResponse, PCastError>)
+        /// A notification of the platform.
         case platformEvent(SignalingEvent)
     }
 
     private(set) var phase = Phase.idle
-    /// Kept across connections, so that the session goes on after a break.
+    /// The ID of the session; nil without a session.
     private(set) var sessionID: SessionID?
-    /// Named when authenticating.
+    /// The session to resume, which the authentication names; nil for a new one.
     private var sessionToResume: SessionID?
-    /// To the platform, as its last answer to a ping told.
+    /// The round-trip time to the platform by its last response to a ping; nil before the first one.
     private(set) var roundTripTime: TimeSpan?
 
     private let identity: ClientIdentity
@@ -45,29 +58,31 @@ struct SessionMachine {
     private var conversation = ClientConversation()
     private var authentication: SignalingRequestID?
     private var tickets: [SignalingRequestID: (ticket: Ticket, name: String)] = [:]
-    /// Requests made before the first connection was open; as many as may be outstanding.
+    /// The requests from before the first connection. Their number is limited like that of outstanding requests.
     private var waiting: [(request: SignalingRequest, ticket: Ticket)] = []
-    /// Since the connection broke: when that was, and how often it was tried to make it again.
+    /// The time at which the connection was lost; nil while online.
     private var offlineSince: Instant?
+    /// The number of attempts since then.
     private var failedAttempts = 0
-    /// The session that streams may be left of.
+    /// The session that may still have streams; nil if there is none.
     private var former: SessionID?
     private var outputs: [Output] = []
 
     init(identity: ClientIdentity) { self.identity = identity }
 
+    /// Returns the next output; nil if there is none.
     mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
+    /// The time at which `advance(to:)` must be called; nil if nothing is scheduled.
     var deadline: Instant? { conversation.deadline }
 
-    // MARK: The application's side
+    // MARK: Application
 
-    /// For as long a platform keeps the session of who has no connection (Phenix's Web SDK: `maxOfflineTime`).
+    /// The time for which a platform keeps the session of an offline client (Phenix's Web SDK: `maxOfflineTime`).
     static let maximumOfflineTime = TimeSpan.seconds(180)
 
-    /// Wants a session. A machine is started once; the next session is another machine's.
-    ///
-    /// - Parameter previous: a session to go on with, where the platform still knows it.
+    /// Begins a session. A machine is started once; another session needs another machine. `previous` is a session to
+    /// resume, if the platform still knows it.
     mutating func start(token: String, resuming previous: SessionID? = nil) {
         precondition(phase == .idle, "a session is started once")
         self.token = token
@@ -76,6 +91,7 @@ struct SessionMachine {
         phase = .starting
     }
 
+    /// Sends a request, or queues it for the first connection. The request fails at once in other states.
     mutating func request(_ request: SignalingRequest, ticket: Ticket, at now: Instant) {
         switch phase {
         case .idle: refuse(ticket, .notStarted(request.typeName))
@@ -90,7 +106,7 @@ struct SessionMachine {
         }
     }
 
-    /// Ends the session: nothing is connected again, and whoever waits is told.
+    /// Ends the session. There is no reconnection, and all waiting requests fail.
     mutating func stop(forGood: Bool) {
         former = nil
         guard phase != .shutDown else { return }
@@ -100,16 +116,18 @@ struct SessionMachine {
         }
         phase = forGood ? .shutDown : .idle
         sessionID = nil
-        // Its answer may still be on the way, and begins nothing any more.
+        // The response may still arrive, but has no effect any more.
         authentication = nil
         refuseWaiting(.stopped)
         outputs.append(.closeConnection)
     }
 
+    /// Fails a request.
     private mutating func refuse(_ ticket: Ticket, _ error: PCastError) {
         outputs.append(.answered(ticket, .failure(error)))
     }
 
+    /// Fails the requests that wait for the first connection.
     private mutating func refuseWaiting(_ error: PCastError) {
         for (_, ticket) in waiting { refuse(ticket, error) }
         waiting = []
@@ -121,9 +139,9 @@ struct SessionMachine {
         drain()
     }
 
-    // MARK: The connection's side
+    // MARK: Connection
 
-    /// A WebSocket is open. Authenticate, and what was asked for meanwhile, go out together.
+    /// Begins to use an open WebSocket. The authentication and waiting requests are sent together.
     mutating func connected(at now: Instant) {
         conversation.handle(.connected, at: now)
         drain()
@@ -137,10 +155,8 @@ struct SessionMachine {
         drain()
     }
 
-    /// The WebSocket is closed, or could not be opened. Answers how long to wait before the next attempt; nil when none
-    /// is to be made.
-    ///
-    /// - Parameter isRefused: nothing listens there.
+    /// Processes the end of a WebSocket, or a failure to open one. Returns the delay before the next attempt; nil if
+    /// there is none. `isRefused` is whether the connection was refused because nothing listens.
     mutating func disconnected(
         _ reason: PCastError, isRefused: Bool = false, at now: Instant,
         using generator: inout some RandomNumberGenerator
@@ -173,22 +189,26 @@ struct SessionMachine {
             ReconnectionDelay.before(attempt: failedAttempts, using: &generator), Self.maximumOfflineTime - offline)
     }
 
+    /// Ends the session after the client was offline for too long.
     private mutating func stayedAway() {
         outputs.append(.over)
         former = nil
         fail(PCastError(.unauthorized, .connection, "the platform could not be reached for too long"))
     }
 
+    /// Processes a received frame.
     mutating func received(_ frame: SignalingFrame, at now: Instant) {
         conversation.handle(.received(frame), at: now)
         drain()
     }
 
+    /// Handles timeouts.
     mutating func advance(to now: Instant) {
         conversation.advance(to: now)
         drain()
     }
 
+    /// Processes the outputs of the conversation.
     private mutating func drain() {
         while let output = conversation.poll() {
             switch output {
@@ -201,6 +221,7 @@ struct SessionMachine {
         }
     }
 
+    /// Processes the result of a request.
     private mutating func answered(_ id: SignalingRequestID, _ result: Result<SignalingResponse, SignalingFailure>) {
         if id == authentication {
             authentication = nil
@@ -212,6 +233,7 @@ struct SessionMachine {
 
     // MARK: Authentication
 
+    /// Processes the result of the authentication.
     private mutating func authenticated(_ result: Result<SignalingResponse, SignalingFailure>) {
         switch result {
         case .success(.authenticate(let response)) where RequestStatus(wire: response.status) == .ok:
@@ -221,6 +243,7 @@ struct SessionMachine {
         }
     }
 
+    /// Begins or resumes the session after a successful authentication.
     private mutating func begin(_ session: SessionID) {
         let isFirst = phase == .starting
         phase = .online
@@ -235,23 +258,24 @@ struct SessionMachine {
         if isFirst { outputs.append(.started(.success(session))) }
     }
 
-    /// The platform does not take the token, or not now.
+    /// Processes a refusal of the token, which may be temporary.
     private mutating func refused(_ error: PCastError) {
         guard phase == .offline, error.status != .unauthorized else { return fail(error) }
-        // Where there is no room, the session is still there; another answer is about the session, and without it there may
-        // be another.
+        // If the platform has no capacity, the session still exists. Other statuses refer to the session, and a new
+        // session may succeed.
         if ![.capacity, .rateLimited, .timeout, .notReady].contains(error.status) { sessionToResume = nil }
         outputs.append(.closeConnection)
     }
 
-    /// Authenticate was not answered; on a later connection that is one more failed attempt.
+    /// Processes an authentication without a response. On a later connection it is a failed attempt.
     private mutating func lost(_ error: PCastError) {
         if phase == .starting { fail(error) } else { outputs.append(.closeConnection) }
     }
 
-    /// The session that the next start may go on with: the one that a new token is needed for.
+    /// The session that the next start may resume with a new token; nil if there is none.
     var resumable: SessionID? { phase == .idle ? former : nil }
 
+    /// Ends the session with an error.
     private mutating func fail(_ error: PCastError) {
         let isFirst = phase == .starting
         phase = .idle

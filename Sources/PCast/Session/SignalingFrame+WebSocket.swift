@@ -3,6 +3,7 @@ import PCastSignaling
 import PCastWeb
 
 extension SignalingFrame {
+    /// Creates the frame of a WebSocket message.
     init(_ message: WebSocketMessage) {
         switch message {
         case .text(let text): self = .text(text)
@@ -12,6 +13,7 @@ extension SignalingFrame {
 }
 
 extension WebSocketMessage {
+    /// Creates the WebSocket message of a frame.
     init(_ frame: SignalingFrame) {
         switch frame {
         case .text(let text): self = .text(text)
@@ -21,7 +23,7 @@ extension WebSocketMessage {
 }
 
 extension SignalingResponse {
-    /// The stream that a `SetupStream` made; nil for anything else.
+    /// The stream that a `SetupStream` created; nil for other responses.
     var createdStream: StreamID? {
         guard case .setupStream(let response) = self, response.hasCreateStreamResponse,
             response.createStreamResponse.hasStreamID

@@ -5,28 +5,30 @@ import PCastSignaling
 import PCastWeb
 import Synchronization
 
-/// Drives a ``SessionMachine`` over WebSockets, and brings its answers to whoever asked.
+/// Drives a `SessionMachine` over WebSockets, and returns its results to the callers.
 final class SignalingSession: Sendable {
+    /// A function that receives the result of a request.
     typealias Answer = @Sendable (Result<SignalingResponse, PCastError>) -> Void
 
     private struct State {
         var machine: SessionMachine
-        /// Tells a run of `start` from those before it, whose connections may still be closing.
+        /// The number of the run of `start`. Connections of earlier runs may still be closing.
         var epoch = 0
         var task: Task<Void, Never>?
         var frames: AsyncStream<SignalingFrame>.Continuation?
         var lastTicket: SessionMachine.Ticket = 0
         var answers: [SessionMachine.Ticket: Answer] = [:]
         var started: (@Sendable (Result<SessionID, PCastError>) -> Void)?
-        /// Who listens to this run alone: told of all runs, the next one's beginning would look like a second one of this.
+        /// The listener of this run's events. A listener to all runs would receive the beginning of the next run as one
+        /// of this run.
         var teller: AsyncStream<PCastEvent>.Continuation?
-        /// The streams of this session; as many as the application starts.
+        /// The streams of this session. The application bounds their number.
         var listeners: [StreamID: any StreamListener] = [:]
-        /// Those that have ended, and whose end is still being told: `stop` waits for them too.
+        /// The streams that have ended and whose end is still being reported. `stop` waits for them too.
         var ending: [StreamID: any StreamListener] = [:]
-        /// Where the session is, so that it is resumed nowhere else.
+        /// The platform of the session, which is resumed only there.
         var address: PlatformAddress?
-        /// Setups under way, whose stream is listened to from the moment of the answer on.
+        /// The listeners of setups in progress. They receive the stream's notifications from the response on.
         var expected: [SessionMachine.Ticket: any StreamListener] = [:]
     }
 
@@ -41,18 +43,23 @@ final class SignalingSession: Sendable {
         state = Mutex(State(machine: SessionMachine(identity: identity)))
     }
 
+    /// The ID of the session; nil without a session.
     var sessionID: SessionID? { state.withLock { $0.machine.sessionID } }
 
+    /// The round-trip time to the platform; nil before the first measurement.
     var roundTripTime: TimeSpan? { state.withLock { $0.machine.roundTripTime } }
 
     // MARK: Starting and stopping
 
-    /// Begins at once; a request made from now on goes out with the authentication. `started` is called once.
+    /// Begins a session at once. Later requests are sent together with the authentication.
     ///
     /// - Parameters:
-    ///   - previous: a session of before, to be gone on with; by itself the one that needs a new token is.
-    ///   - teller: is told what happens until the next start, which finishes it.
-    /// - Returns: why nothing began; then neither `started` nor `teller` is used.
+    ///   - address: The platform.
+    ///   - token: The authentication token.
+    ///   - previous: An earlier session to resume; nil for the one that needs a new token, if there is one.
+    ///   - teller: A stream that receives the events until the next start finishes it.
+    ///   - started: A function that is called once with the result of the first authentication.
+    /// - Returns: The reason why nothing began, in which case neither `started` nor `teller` is used; nil on success.
     func start(
         at address: PlatformAddress, token: String, resuming previous: SessionID? = nil,
         telling teller: AsyncStream<PCastEvent>.Continuation? = nil,
@@ -93,11 +100,11 @@ final class SignalingSession: Sendable {
         state.machine = SessionMachine(identity: identity)
     }
 
-    /// Ends all without waiting: nobody holds the session any more.
+    /// Ends the session without waiting, because nothing retains it any more.
     func abandon() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.sessionStopped() }
         update { state in
-            // What is to be sent still goes out over an open connection; an attempt to make one ends.
+            // Queued frames are still sent over an open connection. An attempt to connect is cancelled.
             if state.frames == nil { state.task?.cancel() }
             state.machine.stop(forGood: true)
             state.listeners = [:]
@@ -105,7 +112,7 @@ final class SignalingSession: Sendable {
         finishEvents()
     }
 
-    /// Ends the session's streams, says goodbye, and returns when the connection is closed. Harmless in any state.
+    /// Ends the session's streams, sends `Bye`, and returns when the connection is closed. May be called in any state.
     func stop(forGood: Bool) async {
         let (listeners, ending, isOnline) = state.withLock {
             (Array($0.listeners.values), Array($0.ending.values), $0.machine.phase == .online)
@@ -118,19 +125,20 @@ final class SignalingSession: Sendable {
             defer { state.listeners = [:] }
             return (state.task, Array(state.listeners.values))
         }
-        // Those that were set up meanwhile; the others have ended, and know.
+        // These streams were set up meanwhile. The others have ended and were notified.
         for listener in late { listener.sessionStopped() }
         task?.cancel()
         await task?.value
         if forGood { finishEvents() }
     }
 
+    /// Ends the streams of events.
     private func finishEvents() {
         events.finish()
         state.withLock { $0.teller?.finish() }
     }
 
-    /// Waits for the answer, but no longer than a person who presses Ctrl-C would.
+    /// Sends `Bye` and waits for the response, but at most one second, because a person may have pressed Ctrl-C.
     private func sayGoodbye() async {
         var message = PCastBye()
         message.sessionID = sessionID?.description ?? ""
@@ -145,7 +153,8 @@ final class SignalingSession: Sendable {
 
     // MARK: Requests
 
-    /// - Parameter listener: is told of the stream that the request sets up, from the answer on.
+    /// Sends a request, whose result `answer` receives. `listener` receives the notifications of the stream that the
+    /// request sets up.
     func request(
         _ request: SignalingRequest, listener: (any StreamListener)? = nil, answer: @escaping Answer = { _ in }
     ) {
@@ -157,6 +166,8 @@ final class SignalingSession: Sendable {
         }
     }
 
+    /// Sends a request and returns its result. `listener` receives the notifications of the stream that the request
+    /// sets up.
     func perform(
         _ request: SignalingRequest, listener: (any StreamListener)? = nil
     ) async -> Result<SignalingResponse, PCastError> {
@@ -165,12 +176,12 @@ final class SignalingSession: Sendable {
         }
     }
 
-    /// Those that were set up, and those that are being so.
+    /// The listeners of the streams that were set up or are being set up.
     var streams: [any StreamListener] {
         state.withLock { Array($0.listeners.values) + Array($0.expected.values) }
     }
 
-    /// What the platform says of the stream is heard no more; its end is still waited for.
+    /// Ends the notifications of a stream. `stop` still waits for the stream's end.
     func forget(_ stream: StreamID) {
         let listener = state.withLock { state in
             let listener = state.listeners.removeValue(forKey: stream)
@@ -184,9 +195,10 @@ final class SignalingSession: Sendable {
         }
     }
 
-    // MARK: Driving the machine
+    // MARK: State machine
 
-    /// Changes the machine, and does what it says: frames in order under the lock, everything else after it.
+    /// Changes the machine and performs its outputs: frames are queued in order under the lock, and other actions
+    /// follow after it.
     @discardableResult
     private func update<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
         let (value, effects) = state.withLock { state in
@@ -199,6 +211,7 @@ final class SignalingSession: Sendable {
         return value
     }
 
+    /// Performs an output under the lock, or adds an action to `effects`.
     private func follow(
         _ output: SessionMachine.Output, _ state: inout State, _ effects: inout [@Sendable () -> Void]
     ) {
@@ -234,6 +247,7 @@ final class SignalingSession: Sendable {
         }
     }
 
+    /// Returns the action that forwards a notification to its stream; nil if there is none.
     private func tell(_ event: SignalingEvent, _ state: borrowing State) -> (@Sendable () -> Void)? {
         switch event {
         case .streamEnded(let message):
@@ -251,7 +265,7 @@ final class SignalingSession: Sendable {
 
     // MARK: Connections
 
-    /// Connects, and again when the connection breaks, until the session is over.
+    /// Connects, and reconnects after each loss, until the session has ended.
     private func run(epoch: Int, address: PlatformAddress) async {
         while true {
             let (reason, isRefused) = await connect(to: address, epoch: epoch)
@@ -262,6 +276,7 @@ final class SignalingSession: Sendable {
         }
     }
 
+    /// Processes the end of a connection. Returns the delay before the next attempt; nil if there is none.
     private func disconnected(_ reason: PCastError, isRefused: Bool, epoch: Int) -> TimeSpan? {
         update { state in
             guard state.epoch == epoch else { return nil }
@@ -272,7 +287,8 @@ final class SignalingSession: Sendable {
         }
     }
 
-    /// Connects and talks until the connection ends; answers why it did, and whether nothing listens there.
+    /// Connects and communicates until the connection ends. Returns the reason, and whether the connection was refused
+    /// because nothing listens.
     private func connect(to address: PlatformAddress, epoch: Int) async -> (PCastError, isRefused: Bool) {
         do {
             try await WebSocketClient().connect(to: address.webSocket) { connection in
@@ -288,6 +304,7 @@ final class SignalingSession: Sendable {
         }
     }
 
+    /// Begins to use an open connection. Returns the frames to send; nil for an earlier run.
     private func opened(epoch: Int) -> AsyncStream<SignalingFrame>? {
         let (frames, continuation) = AsyncStream.makeStream(of: SignalingFrame.self)
         return update { state in
@@ -298,6 +315,7 @@ final class SignalingSession: Sendable {
         }
     }
 
+    /// Receives and sends frames until one side closes the connection. Throws an error if the connection fails.
     private func converse(
         over connection: WebSocketConnection, sending frames: AsyncStream<SignalingFrame>, epoch: Int
     ) async throws {
@@ -317,14 +335,15 @@ final class SignalingSession: Sendable {
         }
     }
 
+    /// Processes a received frame, unless it is of an earlier run.
     private func received(_ frame: SignalingFrame, epoch: Int) {
         update { state in
             if state.epoch == epoch { state.machine.received(frame, at: MonotonicClock.now()) }
         }
     }
 
-    /// Lets time pass in the machine: when its deadline comes, and at least once a second, as a request that is made
-    /// meanwhile may bring the deadline nearer.
+    /// Advances the machine at its deadline, and at least once per second, because a request may make the deadline
+    /// earlier. Throws an error when it is cancelled.
     private func keepTime(epoch: Int) async throws {
         while true {
             let now = MonotonicClock.now()

@@ -2,14 +2,14 @@ import PCastCore
 import PCastEdgeAuth
 import PCastJSON
 
-/// What a stream's token says that the stream may do, as far as the client has a part in it. The client cannot verify a
-/// token, which is the platform's to do.
+/// The capabilities in a stream's token that concern the client. Only the platform can verify a token.
 struct StreamCapabilities: Hashable, Sendable {
-    /// The publisher supplies the layers of the picture (Phenix's knowledge base, capabilities).
+    /// The capability with which the publisher sends several layers of video (Phenix: `multi-bitrate-contribution`).
     private static let contribution = "multi-bitrate-contribution"
 
     private let names: [String]
 
+    /// Reads the capabilities of a token. There are none if the token is malformed.
     init(token: String) {
         let prefix = "DIGEST:"
         guard token.utf8.count <= DigestTokens.maximumEncodedSize, token.hasPrefix(prefix),
@@ -24,6 +24,6 @@ struct StreamCapabilities: Hashable, Sendable {
         names = capabilities.compactMap { if case .string(let name) = $0 { name } else { nil } }
     }
 
-    /// How many layers a publisher sends.
+    /// The number of layers that a publisher sends.
     var layers: Int { names.contains(Self.contribution) ? 3 : 1 }
 }

@@ -1,16 +1,17 @@
 import PCastCore
 
-/// Who is told what the platform says of one stream.
+/// Receives the platform's notifications of one stream.
 protocol StreamListener: AnyObject, Sendable {
-    /// The platform ended it, with the reason string of the wire.
+    /// The platform ended the stream, with the reason string of the protocol.
     func streamEnded(reason: String)
-    /// Its media connection is lost, and the stream is not: it is to be set up again.
+    /// The stream's media connection is lost, and the stream has to be set up again.
     func streamInterrupted()
+    /// The platform reports another data quality.
     func dataQualityChanged(_ quality: DataQuality)
-    /// The application stops the session that the stream belongs to.
+    /// The application stops the session of the stream.
     func sessionStopped()
-    /// The application says that it does.
+    /// The application goes to the background.
     func applicationWentToBackground()
-    /// Returns when nothing of the stream is left: its connection is closed, its files are written.
+    /// Returns when all of the stream has ended: its connection is closed, and its files are written.
     func isOver() async
 }

@@ -1,15 +1,20 @@
 import PCastCore
 
-/// Redirects the player's requests for playlists, such as to an own delivery network (seed 004, "Stream Source Mapping";
-/// Phenix: `PhenixStreamingSourceMapping`).
+/// A redirection of the player's playlist requests, e.g. to another delivery network (Phenix:
+/// `PhenixStreamingSourceMapping`).
 public struct StreamingSourceMapping: Hashable, Sendable {
-    /// A regular expression, such as `https:\/\/phenixrts\.com\/video`; its first match in an address is replaced.
+    /// The regular expression, e.g. `https:\/\/phenixrts\.com\/video`. Its first match in an address is replaced.
     public let patternToReplace: String
-    /// What stands in its place, as it is: a dollar sign means nothing here.
+    /// The literal text that replaces the match. A dollar sign has no special meaning.
     public let replacement: String
 
-    /// - Throws: `badRequest` for a pattern that is empty, is no regular expression or matches nothing at all, and for a
-    ///   replacement with spaces or control characters, which no address holds.
+    /// Creates a redirection.
+    ///
+    /// - Parameters:
+    ///   - patternToReplace: The regular expression.
+    ///   - replacement: The literal text that replaces the match.
+    /// - Throws: ``PCastError`` with the status `badRequest` if the pattern is empty, malformed or matches the empty
+    ///   text, and if the replacement has spaces or control characters.
     public init(patternToReplace: String, replacement: String) throws(PCastError) {
         guard !patternToReplace.isEmpty, let pattern = try? Regex(patternToReplace) else {
             throw PCastError(
@@ -28,7 +33,7 @@ public struct StreamingSourceMapping: Hashable, Sendable {
         self.replacement = replacement
     }
 
-    /// The address that is asked for in place of `address`; the same where the pattern is not in it.
+    /// Returns the address with the first match replaced; the same address if there is no match.
     public func apply(to address: String) -> String {
         guard let pattern = try? Regex(patternToReplace),
             let match = try? pattern.firstMatch(in: address)

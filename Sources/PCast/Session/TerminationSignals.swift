@@ -2,17 +2,19 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// SIGINT and SIGTERM, for those who asked that they be handled: the first signal lets each of them end what it has,
-/// within a bounded time; then whatever was to be done about the signal before is done, which is the end of the process
-/// unless the program has a handler of its own. The handlers are there for as long as somebody asks.
+/// Handles SIGINT and SIGTERM for all clients that have requested it.
+///
+/// The first signal runs the clients' actions, within a time limit. Then the former disposition of the signal is
+/// restored and applied, which ends the process unless the program has its own handler. The handlers are installed
+/// while there are clients.
 final class TerminationSignals: Sendable {
     static let shared = TerminationSignals()
 
-    /// Ends what somebody has.
+    /// An action that ends a client's streams.
     typealias Ending = @Sendable () async -> Void
 
     private struct Installation {
-        /// What was to be done about the signal before.
+        /// The former dispositions by signal.
         var earlier: [Int32: sigaction]
         let source: any DispatchSourceRead
     }
@@ -22,17 +24,17 @@ final class TerminationSignals: Sendable {
         var lastID = 0
         var installation: Installation?
         var isEnding = false
-        /// Who may not go on before the signal has.
+        /// The callers that wait until the signal is handled.
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private static let signals = [SIGINT, SIGTERM]
 
-    /// A person who presses Ctrl-C waits no longer.
+    /// The time limit of the actions, because a person who presses Ctrl-C does not wait longer.
     private static let timeout = Duration.seconds(3)
 
-    /// The writing end of the pipe by which the handler tells; a handler may do little more than write (POSIX,
-    /// "async-signal-safe").
+    /// The write end of the pipe to which the signal handler writes. A handler may call only async-signal-safe
+    /// functions (POSIX, signal-safety(7)), and `write` is one.
     private static let pipeEnd = Atomic<Int32>(-1)
 
     private let queue = DispatchQueue(label: "pcast-signals")
@@ -40,7 +42,7 @@ final class TerminationSignals: Sendable {
 
     private init() {}
 
-    /// Handles the signals for as long as the answer is held.
+    /// Handles the signals while the returned object exists.
     func handle(_ ending: @escaping Ending) -> Disposable {
         let id = state.withLock { state in
             state.lastID += 1
@@ -56,9 +58,8 @@ final class TerminationSignals: Sendable {
         }
     }
 
-    /// Returns at once where no signal is being handled; else when that is done, which a process without a handler of its
-    /// own does not live to see. A program that ends because its streams do would otherwise be gone before, with a status
-    /// that tells nothing of the signal.
+    /// Returns when no signal is being handled. Otherwise a program that ends because its streams have ended could exit
+    /// before the signal is applied, with a status that does not show the signal.
     func settled() async {
         await withCheckedContinuation { continuation in
             let isSettled = state.withLock { state in
@@ -71,6 +72,7 @@ final class TerminationSignals: Sendable {
 
     // MARK: Handlers
 
+    /// Installs the handlers. Returns nil if that fails.
     private func install() -> Installation? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
@@ -92,7 +94,7 @@ final class TerminationSignals: Sendable {
         var earlier: [Int32: sigaction] = [:]
         for number in Self.signals {
             var old = sigaction()
-            // Who ignores a signal, as under nohup, goes on doing so.
+            // An ignored signal, e.g. under nohup, stays ignored.
             guard sigaction(number, nil, &old) == 0, !old.ignores else { continue }
             var new = sigaction()
             new.__sigaction_handler.sa_handler = { number in
@@ -107,6 +109,7 @@ final class TerminationSignals: Sendable {
         return Installation(earlier: earlier, source: source)
     }
 
+    /// Restores the former dispositions.
     private func uninstall(_ state: inout State) {
         guard var installation = state.installation else { return }
         state.installation = nil
@@ -115,8 +118,9 @@ final class TerminationSignals: Sendable {
         installation.source.cancel()
     }
 
-    // MARK: A signal
+    // MARK: Signals
 
+    /// Runs the actions for the first signal. A second signal is applied at once.
     private func arrived(_ number: Int32) {
         let endings: [Ending]? = state.withLock { state in
             guard !state.isEnding else { return nil }
@@ -139,7 +143,7 @@ final class TerminationSignals: Sendable {
         }
     }
 
-    /// Has done with the signal what would have been done without us.
+    /// Applies the signal as without the SDK.
     private func goOn(_ number: Int32) {
         let waiting: [CheckedContinuation<Void, Never>]? = state.withLock { state in
             guard state.isEnding else { return nil }
@@ -155,6 +159,7 @@ final class TerminationSignals: Sendable {
 }
 
 extension sigaction {
+    /// Whether the disposition is to ignore the signal.
     fileprivate var ignores: Bool {
         unsafeBitCast(__sigaction_handler.sa_handler, to: Int.self) == 1  // SIG_IGN, which Swift does not compare.
     }

@@ -1,16 +1,18 @@
 public import PCastCore
 
-/// Pictures and sound that a program makes itself, or has from elsewhere, as a stream that can be published and looked at.
-/// Goes on until it is stopped, or nobody holds it.
+/// Video and audio that a program creates itself or gets from elsewhere, as a stream that can be published and
+/// rendered. It lasts until it is stopped or released.
 public final class ApplicationMedia: Sendable {
-    /// What is published.
+    /// The stream to publish.
     public let mediaStream: MediaStream
 
     private let media: PushedMedia
 
+    /// Creates media without frames.
+    ///
     /// - Parameters:
-    ///   - frameRate: pictures a second, as far as that is known: what encoders are told; nil without video.
-    ///   - channels: of the sound, 1 or 2; nil without audio.
+    ///   - frameRate: The approximate frame rate in frames per second, for encoders; nil without video.
+    ///   - channels: The number of audio channels, 1 or 2; nil without audio.
     public init(frameRate: Double? = 30, channels: Int? = 2) {
         precondition(channels.map { (1...2).contains($0) } ?? true, "sound has one or two channels")
         media = PushedMedia(videoRate: frameRate, soundChannels: channels)
@@ -19,16 +21,16 @@ public final class ApplicationMedia: Sendable {
 
     deinit { media.stop() }
 
-    /// Whether anybody takes what is pushed.
+    /// Whether the media has subscribers or renderers.
     public var isTaken: Bool { media.isTaken }
 
-    /// Gives a picture out at its moment; its times go on with time. Where none follows, this one stands for whoever comes later.
-    /// Never blocks.
+    /// Emits a frame, at the time at which it is to be shown. Its timestamps have to advance with real time. The last
+    /// frame is repeated for later subscribers if none follows. Never blocks.
     public func push(_ picture: VideoFrame) { media.push(picture) }
 
-    /// Gives sound out, at its moment or before. By one thread at a time; never blocks.
+    /// Emits audio, at the time at which it is to be played or earlier. Must not be called concurrently. Never blocks.
     public func push(_ sound: AudioFrame) { media.push(sound) }
 
-    /// Ends the stream, and whatever publishes it. Harmless when called again.
+    /// Ends the stream and its publications. It has no effect when it is called again.
     public func stop() { media.stop() }
 }

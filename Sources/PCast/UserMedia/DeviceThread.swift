@@ -1,8 +1,10 @@
 import PCastDevices
 import PCastIO
 
-/// Runs what waits for a device or an address on a thread of its own, since Swift's threads must not wait.
+/// Runs functions that wait for a device or an address on their own threads, because the threads of Swift's concurrency
+/// must not block.
 enum DeviceThread {
+    /// Returns the result of the function. Throws its error, or an error if there is no thread.
     static func run<Value: Sendable>(
         _ body: @escaping @Sendable () throws(DeviceError) -> Value
     ) async throws(PCastError) -> Value {

@@ -3,12 +3,12 @@ import PCastDevices
 import PCastRTP
 import Synchronization
 
-/// The opened sources of one stream, and whoever takes their frames. They start with the first taker, and stop when
-/// told to or when nobody holds them. On demand, the devices are given back while no taker wants anything.
+/// The opened sources of one stream, and the sinks of their frames. They start with the first sink, and end when they
+/// are stopped or released. With `isOnDemand`, the devices are closed while no sink has subscribers.
 final class LocalMedia: Sendable {
     private struct State {
         var sinks: [Int: Sink] = [:]
-        /// Takers that have somebody to take for.
+        /// The sinks with subscribers.
         var wanting: Set<Int> = []
         var lastID = 0
         var hasStarted = false
@@ -19,10 +19,11 @@ final class LocalMedia: Sendable {
     let video: VideoInput?
     let audio: AudioInput?
     private let isOnDemand: Bool
-    /// Ends with its sources.
+    /// The lifecycle of the sources.
     let life = StreamLifecycle(.publisher)
     private let state = Mutex(State())
 
+    /// Serializes changes of the devices.
     private let devices = Mutex(())
 
     init(_ inputs: SourceInputs, isOnDemand: Bool = false) {
@@ -37,7 +38,8 @@ final class LocalMedia: Sendable {
         audio?.stop()
     }
 
-    /// Frames go to `sink` on the sources' threads, which it must not hold up.
+    /// Adds a sink and returns its ID. Frames arrive on the sources' threads, which the sink must not block. Throws an
+    /// error if the sources cannot start.
     func add(_ sink: @escaping Sink) throws(PCastError) -> Int {
         let (id, isFirst) = state.withLock { state in
             state.lastID += 1
@@ -49,12 +51,13 @@ final class LocalMedia: Sendable {
         return id
     }
 
+    /// Removes the sink.
     func remove(_ id: Int) {
         _ = state.withLock { $0.sinks.removeValue(forKey: id) }
         setDemand(id, false)
     }
 
-    /// Says whether a taker has somebody to take for. Opens and closes devices on demand, on a thread of its own.
+    /// Sets whether a sink has subscribers. With `isOnDemand` it opens or closes the devices on another thread.
     func setDemand(_ id: Int, _ wants: Bool) {
         state.withLock { state in
             if wants, state.sinks[id] != nil { state.wanting.insert(id) } else { state.wanting.remove(id) }
@@ -66,7 +69,7 @@ final class LocalMedia: Sendable {
         }
     }
 
-    /// Brings the devices to what is wanted now; whoever comes later finds it done.
+    /// Opens or closes the devices by the present demand. Concurrent calls have the same result.
     private func settle() {
         devices.withLock { _ in
             if state.withLock({ $0.wanting.isEmpty }) {
@@ -79,7 +82,8 @@ final class LocalMedia: Sendable {
         }
     }
 
-    /// Asks for other sources, or otherwise of the same ones.
+    /// Applies other options: other sources, or other constraints on the same ones. Throws an error if they cannot be
+    /// applied.
     func apply(_ options: UserMediaOptions) throws(DeviceError) {
         try devices.withLock { _ throws(DeviceError) in
             if let video, let request = options.videoRequest, request != video.request { try video.apply(request) }
@@ -87,6 +91,7 @@ final class LocalMedia: Sendable {
         }
     }
 
+    /// Stops the sources for good.
     func stop() {
         state.withLock { $0.isStopped = true }
         video?.stop()
@@ -94,6 +99,7 @@ final class LocalMedia: Sendable {
         life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped"))
     }
 
+    /// Starts the sources. Throws an error if one of them fails.
     private func start() throws(PCastError) {
         state.withLock { $0.running = (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
         do throws(DeviceError) {
@@ -108,12 +114,13 @@ final class LocalMedia: Sendable {
         }
     }
 
+    /// Sends a frame to all sinks.
     private func deliver(_ frame: SourceFrame) {
         let sinks = state.withLock { $0.sinks.values }
         for sink in sinks { sink(frame) }
     }
 
-    /// The stream ends with its last source, or with the first that fails.
+    /// Ends the stream after its last source has ended, or when one fails.
     private func sourceEnded(_ end: SourceEnd) {
         let isLast = state.withLock { state in
             state.running -= 1

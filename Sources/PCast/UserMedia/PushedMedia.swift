@@ -3,12 +3,12 @@ import PCastIO
 import PCastRTP
 import Synchronization
 
-/// What a program pushes, and whoever takes it.
+/// The media that a program pushes, and its sinks.
 final class PushedMedia: PublishedMedia {
     private struct State {
         var sinks: [Int: Sink] = [:]
         var lastID = 0
-        /// The newest picture, and when it came.
+        /// The newest frame and the time at which it was pushed; nil before the first one.
         var standing: (picture: VideoFrame, since: Instant)?
     }
 
@@ -16,10 +16,10 @@ final class PushedMedia: PublishedMedia {
     let videoRate: Double?
     let soundChannels: Int?
     private let state = Mutex(State())
-    /// Pictures go out by one at a time.
+    /// Serializes the output of frames.
     private let turn = Mutex(())
 
-    /// A picture that is newer than this need not be sent again: another one follows.
+    /// The age below which the last frame is not repeated, because another one follows.
     private static let repetition = TimeSpan.milliseconds(150)
 
     init(videoRate: Double?, soundChannels: Int?) {
@@ -28,10 +28,12 @@ final class PushedMedia: PublishedMedia {
 
     var hasSound: Bool { soundChannels != nil }
     var dimensions: Dimensions? { state.withLock { $0.standing?.picture.dimensions } }
+    /// Whether there are sinks.
     var isTaken: Bool { state.withLock { !$0.sinks.isEmpty } }
 
     func deviceName(_ type: MediaType) -> String? { nil }
 
+    /// Sends a frame to all sinks.
     func push(_ picture: VideoFrame) {
         guard videoRate != nil else { return }
         turn.withLock { _ in
@@ -43,14 +45,16 @@ final class PushedMedia: PublishedMedia {
         }
     }
 
+    /// Sends audio to all sinks.
     func push(_ sound: AudioFrame) {
         guard hasSound else { return }
         for sink in state.withLock({ $0.sinks.values }) { sink(.audio(sound)) }
     }
 
+    /// Ends the media.
     func stop() { life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped")) }
 
-    // MARK: Takers
+    // MARK: Sinks
 
     func add(_ sink: @escaping Sink) -> Int {
         let id = state.withLock { state in
@@ -66,9 +70,10 @@ final class PushedMedia: PublishedMedia {
 
     func setDemand(_ id: Int, _ wants: Bool) {}
 
-    /// Where nothing moves there is no other picture to encode than the one that stands.
+    /// Repeats the last frame. If the picture does not change, there is no other frame to encode.
     func requestKeyFrame() { repeatStanding() }
 
+    /// Sends the last frame again, with its times advanced by its age.
     private func repeatStanding() {
         turn.withLock { _ in
             let now = MonotonicClock.now()

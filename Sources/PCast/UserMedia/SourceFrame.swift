@@ -1,10 +1,12 @@
 import PCastCore
 import PCastDevices
 
-/// What a publication's source delivers.
+/// A unit of media that a publication's source delivers.
 enum SourceFrame: Sendable {
+    /// A frame of video, encoded or not.
     case video(VideoSample)
+    /// A frame of audio.
     case audio(AudioFrame)
-    /// A packet of Opus, of a source that has it coded already.
+    /// An Opus packet of a source with encoded audio.
     case codedAudio(EncodedFrame)
 }

@@ -1,21 +1,29 @@
 public import PCastCore
 public import PCastDevices
 
-/// What a ``UserMediaStream`` is made of (Phenix: `PhenixUserMediaOptions`): the best camera and the best microphone
-/// unless said otherwise.
+/// The sources of a ``UserMediaStream`` (Phenix: `PhenixUserMediaOptions`). The default is the best camera and the best
+/// microphone.
 public struct UserMediaOptions: Hashable, Sendable {
+    /// The options of the video track.
     public var video: MediaTrackOptions
+    /// The options of the audio track.
     public var audio: MediaTrackOptions
 
-    /// Whether pictures that a camera or an address has coded already (H.264 without B-frames) are published as they
-    /// are, if the stream's codec is the same. They are then as large as they are, come at their own rate, and are not
-    /// turned.
+    /// Whether frames that a camera or an address has already encoded (H.264 without B-frames) are published as they
+    /// are, if the stream has the same codec. They keep their dimensions and frame rate then, and are not rotated.
     public var passesThrough: Bool
 
-    /// Whether the devices are open only while somebody watches. They are opened once at the beginning, to see whether
-    /// they can be.
+    /// Whether the devices are open only while the stream has subscribers. They are opened once at the beginning, to
+    /// check that they can be.
     public var isOnDemand: Bool
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - video: The options of the video track.
+    ///   - audio: The options of the audio track.
+    ///   - passesThrough: Whether encoded frames of a source are published as they are.
+    ///   - isOnDemand: Whether the devices are open only while the stream has subscribers.
     public init(
         video: MediaTrackOptions = MediaTrackOptions(), audio: MediaTrackOptions = MediaTrackOptions(),
         passesThrough: Bool = true, isOnDemand: Bool = false
@@ -26,11 +34,15 @@ public struct UserMediaOptions: Hashable, Sendable {
         self.isOnDemand = isOnDemand
     }
 
-    /// Sources by what they are; nil for no such track. The same file named twice is read once, and its sound and
-    /// pictures stay in step.
+    /// Creates options with given sources. If both name the same file, it is read once, and its audio and video are
+    /// synchronized.
     ///
     /// - Parameters:
-    ///   - dimensions, frameRate, channels: wishes to sources that can choose.
+    ///   - video: The source of the video; nil for no video track.
+    ///   - audio: The source of the audio; nil for no audio track.
+    ///   - dimensions: The ideal dimensions; nil for any.
+    ///   - frameRate: The ideal frame rate in frames per second; nil for any.
+    ///   - channels: The ideal number of channels; nil for any.
     public init(
         video: SourceSpecification?, audio: SourceSpecification?, dimensions: Dimensions? = nil,
         frameRate: Int? = nil, channels: Int? = nil
@@ -51,9 +63,12 @@ public struct UserMediaOptions: Hashable, Sendable {
         }
     }
 
-    /// Sources as people write them.
+    /// Creates options with sources in text form.
     ///
-    /// - Throws: `badRequest` for text that names no source.
+    /// - Parameters:
+    ///   - videoSource: The source of the video; nil for no video track.
+    ///   - audioSource: The source of the audio; nil for no audio track.
+    /// - Throws: ``PCastError`` with the status `badRequest` if a text does not name a source.
     public init(videoSource: String?, audioSource: String?) throws(PCastError) {
         do throws(DeviceError) {
             self.init(
@@ -64,13 +79,14 @@ public struct UserMediaOptions: Hashable, Sendable {
         }
     }
 
-    /// What is asked of the devices; nil for a track that is not wanted.
+    /// The request for a video device; nil if there is no such track.
     var videoRequest: VideoRequest? {
         guard video.isEnabled else { return nil }
         let (source, constraints) = video.request
         return VideoRequest(source ?? .camera(id: nil), constraints: constraints, passesThrough: passesThrough)
     }
 
+    /// The request for an audio device; nil if there is no such track.
     var audioRequest: AudioRequest? {
         guard audio.isEnabled else { return nil }
         let (source, constraints) = audio.request
@@ -79,7 +95,7 @@ public struct UserMediaOptions: Hashable, Sendable {
 }
 
 extension MediaTrackOptions {
-    /// The source that is named, by itself or by a device identifier, and what is asked of it beyond that.
+    /// The source that is named, either directly or by a device identifier, and the other constraints.
     fileprivate var request: (source: SourceSpecification?, constraints: DeviceConstraints) {
         guard source == nil, let identifiers = capabilityConstraints[.deviceID] else {
             return (source, capabilityConstraints)

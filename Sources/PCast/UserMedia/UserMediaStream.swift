@@ -2,12 +2,13 @@ public import PCastCodecs
 public import PCastCore
 public import PCastDevices
 
-/// The pictures and the sound of this machine's sources (Phenix: `PhenixUserMediaStream`). Its sources run from the
-/// first publication of its ``mediaStream`` on, until they end or ``stop()`` is called. A device that is unplugged
-/// becomes black and silent at once, and goes on when it is plugged in again; it fails the stream after
-/// `VideoInput.timeout`.
+/// The video and audio of this machine's sources (Phenix: `PhenixUserMediaStream`).
+///
+/// The sources run from the first publication of the ``mediaStream`` until they end or ``stop()`` is called. An
+/// unplugged device becomes black and silent at once, and resumes when it is plugged in again. It fails the stream
+/// after `VideoInput.timeout`.
 public final class UserMediaStream: Sendable {
-    /// What is published.
+    /// The stream to publish.
     public let mediaStream: MediaStream
 
     private let media: LocalMedia
@@ -17,41 +18,45 @@ public final class UserMediaStream: Sendable {
         mediaStream = MediaStream(local: media)
     }
 
-    // MARK: What it is
+    // MARK: Sources
 
-    /// The size of the source's pictures at this moment, upright; nil without video.
+    /// The present dimensions of the source's frames, upright; nil without video.
     public var dimensions: Dimensions? { media.video?.dimensions }
 
-    /// Which camera or other source of pictures was chosen, how it was opened, and why; nil without video, and for a
-    /// file or an address.
+    /// The selected camera or other video source, with the mode in which it was opened and the reason; nil without
+    /// video, and for a file or an address.
     public var videoSelection: VideoSelection? { media.video?.selection }
 
-    /// Which microphone or other source of sound was chosen, how it was opened, and why; nil without audio, and for a
-    /// file or an address.
+    /// The selected microphone or other audio source, with the mode in which it was opened and the reason; nil without
+    /// audio, and for a file or an address.
     public var audioSelection: AudioSelection? { media.audio?.selection }
 
-    /// The wishes that could not be granted, each with the reason for people.
+    /// The unsatisfied ideal constraints, each with a reason for people.
     public var unmet: [DeviceCapability: String] {
         (media.video?.unmet ?? [:]).merging(media.audio?.unmet ?? [:]) { video, _ in video }
     }
 
-    /// Whether the camera, or whichever source of pictures it is, is open: not while nobody watches a stream on demand,
-    /// nor while it is unplugged.
+    /// Whether the video source is open. An on-demand source is closed while it has no subscribers, and an unplugged
+    /// one is closed too.
     public var isVideoOpen: Bool { media.video?.isOpen ?? false }
 
+    /// Whether the audio source is open. An on-demand source is closed while it has no subscribers, and an unplugged
+    /// one is closed too.
     public var isAudioOpen: Bool { media.audio?.isOpen ?? false }
 
     // MARK: Changes
 
-    /// Changes the sources while the stream runs (seed 004, `applyOptions`): controls such as the flash at once, sizes
-    /// and rates by opening the device again, another camera by letting it take over. Viewers get the new dimensions.
-    /// What cannot be had leaves the source as it was.
+    /// Changes the sources while the stream runs (Phenix: `applyOptions`).
     ///
-    /// Tracks are neither added nor removed, and a file or an address stays as it is.
+    /// Controls such as the flash change at once. Dimensions and frame rates change by opening the device again, and
+    /// another camera replaces the present one. Viewers receive the new dimensions. If the options are unavailable, the
+    /// source stays as it was. Tracks are neither added nor removed, and a file or an address stays as it is.
     ///
-    /// - Returns: the wishes that could not be granted, each with the reason for people.
-    /// - Throws: `conflict` for a device that another program has, `failed` for a demand that cannot be met, or a device
-    ///   that is not there, `badRequest` for what cannot be changed.
+    /// - Parameter options: The new options.
+    /// - Returns: The unsatisfied ideal constraints, each with a reason for people.
+    /// - Throws: ``PCastError`` with the status `conflict` for a device in use by another program, and `badRequest` for
+    ///   a change that is not supported. The status is `failed` for a required constraint that is unsatisfied, or a
+    ///   device that is not there.
     @discardableResult
     public func applyOptions(_ options: UserMediaOptions) async throws(PCastError) -> [DeviceCapability: String] {
         let media = media
@@ -59,10 +64,10 @@ public final class UserMediaStream: Sendable {
         return unmet
     }
 
-    /// Says how far clockwise the device is turned while the application's user interface stands upright; followed by
-    /// `VideoSourceRotationMode.followUIRotation`, and by `automatic` where there is no accelerometer.
+    /// Sets the clockwise rotation of the device while the application's user interface is upright.
+    /// `VideoSourceRotationMode.followUIRotation` uses it, and so does `automatic` without an accelerometer.
     public func setUserInterfaceRotation(_ turn: FrameRotation) { media.video?.setUserInterfaceTurn(turn) }
 
-    /// Stops the sources, and with them whatever publishes them. Harmless when called again.
+    /// Stops the sources and their publications. It has no effect when it is called again.
     public func stop() { mediaStream.stop() }
 }

@@ -3,10 +3,10 @@ import PCastRendering
 import PCastWindow
 import Synchronization
 
-/// The surface of a renderer to which the application gave none: a window where a display is available, else memory.
+/// The surface of a renderer to which the application gave none: a window if a display is available, else memory.
 ///
-/// A window that is lost, and that neither the person nor the application closed, is opened again. When that is impossible,
-/// as after the end of the X server, a ``MemorySurface`` replaces it.
+/// A window that is lost, and that neither the person nor the application closed, is opened again. If that is
+/// impossible, e.g. after the end of the X server, a ``MemorySurface`` replaces it.
 final class CreatedSurface: Sendable {
     private struct State {
         var window: VideoWindow?
@@ -19,9 +19,9 @@ final class CreatedSurface: Sendable {
     /// Creates the surface.
     ///
     /// - Parameters:
-    ///   - arrangement: How frames lie on it.
-    ///   - attach: Receives each surface before it is delivered, and has the renderer show frames on it.
-    ///   - deliver: Receives the surface each time that it becomes ready.
+    ///   - arrangement: The arrangement of frames on the surface.
+    ///   - attach: A function that receives each surface before it is delivered, and makes the renderer use it.
+    ///   - deliver: A function that receives the surface each time that it becomes ready.
     init(
         _ arrangement: FrameArrangement, attach: @escaping @Sendable (any RenderSurface) -> Void,
         deliver: @escaping @Sendable (any RenderSurface) -> Void
@@ -47,7 +47,7 @@ final class CreatedSurface: Sendable {
 
     deinit { close() }
 
-    /// Closes the window. Harmless when called again.
+    /// Closes the window. It has no effect when it is called again.
     func close() {
         let (window, task) = state.withLock { state in
             state.isClosed = true
@@ -58,7 +58,7 @@ final class CreatedSurface: Sendable {
         window?.close()
     }
 
-    /// Returns whether the surface is still wanted.
+    /// Sets the window. Returns false if the surface was closed meanwhile.
     private func adopt(_ window: VideoWindow) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
@@ -67,13 +67,14 @@ final class CreatedSurface: Sendable {
         }
     }
 
+    /// Opens the window. Returns false if that fails.
     private static func open(_ window: VideoWindow) async -> Bool {
         do throws(WindowError) {
             try await window.open()
         } catch {
             return false
         }
-        // Whoever closed the surface meanwhile did not find an open window.
+        // A concurrent close may not have found an open window.
         if Task.isCancelled { window.close() }
         return true
     }
@@ -89,7 +90,7 @@ final class CreatedSurface: Sendable {
             switch event {
             case .ready: deliver(window)
             case .lost where window.isOpenRequested:
-                // A window that showed nothing since the last interruption cannot show anything.
+                // A window that has shown nothing since the last interruption cannot show anything.
                 let count = window.statistics.picturesShown
                 guard count > shown, await open(window) else { return }
                 shown = count

@@ -1,23 +1,27 @@
 public import PCastCore
 
-/// A stream that can be watched or published: one that was subscribed to, or that of this machine's sources (Phenix:
-/// `PhenixMediaStream`). A subscribed stream goes on until it is stopped or ended, or its ``PCast`` is.
+/// A stream that can be rendered or published: a subscribed stream, or the stream of this machine's sources (Phenix:
+/// `PhenixMediaStream`). A subscribed stream lasts until it is stopped, the platform ends it, or its ``PCast`` ends.
 public final class MediaStream: Sendable {
+    /// The origin of the media.
     enum Origin: Sendable {
+        /// The sources of this machine.
         case local(LocalMedia)
+        /// The media that the application pushes.
         case application(PushedMedia)
+        /// A subscribed stream.
         case remote(RemoteMedia)
     }
 
-    /// Video first.
+    /// The tracks, video first.
     public let tracks: [MediaStreamTrack]
 
-    /// The platform's name of a subscribed stream; nil for sources of this machine.
+    /// The platform's ID of a subscribed stream; nil for other streams.
     public let streamID: StreamID?
 
     let origin: Origin
     let life: StreamLifecycle
-    /// Of a subscribed stream's tracks.
+    /// The codecs of a subscribed stream's tracks.
     let codecs: [Codec]
 
     init(local media: LocalMedia) {
@@ -52,33 +56,34 @@ public final class MediaStream: Sendable {
         self.codecs = codecs
     }
 
+    /// The video tracks.
     public var videoTracks: [MediaStreamTrack] { tracks.filter { $0.mediaType == .video } }
 
+    /// The audio tracks.
     public var audioTracks: [MediaStreamTrack] { tracks.filter { $0.mediaType == .audio } }
 
-    /// Whether a track of this medium is there and passed on.
+    /// Returns whether the stream has an enabled track of this type.
     func passes(_ mediaType: MediaType) -> Bool { tracks.contains { $0.mediaType == mediaType && $0.isEnabled } }
 
     // MARK: The end
 
-    /// How the stream ended; nil while it goes on.
+    /// The cause of the end; nil before the stream has ended.
     public var endedInfo: StreamEndedInfo? { life.endedInfo }
 
-    /// The same as a value that is observed: nil at first, and how the stream ended from then on (Phenix:
-    /// `getObservableEndedInfo`).
+    /// The cause of the end as an observable value, which is nil before the end (Phenix: `getObservableEndedInfo`).
     public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { life.observableEndedInfo }
 
-    /// Returns when the stream has ended.
+    /// The cause of the end; waits until the stream has ended.
     public var ended: StreamEndedInfo { get async { await life.ended } }
 
-    /// Calls back once: when the stream ends, or at once if it has ended (seed 004, `setStreamEndedCallback`).
+    /// Calls back once: when the stream ends, or at once if it has ended (Phenix: `setStreamEndedCallback`).
     public func setStreamEndedCallback(
         _ callback: @escaping @Sendable (MediaStream, StreamEndedReason, _ reasonDescription: String) -> Void
     ) {
         life.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
     }
 
-    /// Stops viewing, or stops the sources. Harmless when called again.
+    /// Ends the subscription, or stops the sources. It has no effect when it is called again.
     public func stop() {
         switch origin {
         case .local(let media): media.stop()
@@ -87,38 +92,42 @@ public final class MediaStream: Sendable {
         }
     }
 
-    // MARK: What gets through
+    // MARK: Statistics
 
-    /// What the platform says of the way to here, or what is known here better; of sources of this machine, that all is
-    /// well.
+    /// The data quality that the platform reports, or that the client has detected itself. For sources of this machine
+    /// it is always good.
     public var dataQuality: DataQuality { life.dataQuality }
 
-    /// Each change of ``dataQuality`` from now on, until the stream ends.
+    /// The changes of ``dataQuality`` until the stream ends.
     public var dataQualities: AsyncStream<DataQuality> { life.qualities.listen() }
 
-    /// What was counted since a subscribed stream began, under WebRTC's own names (W3C webrtc-stats); after its end, as it
-    /// was then. ``Renderer/getStats()`` knows more of its pictures. Empty for sources of this machine.
+    /// Returns the statistics of the W3C (webrtc-stats) since a subscribed stream began. After the end they are the
+    /// last ones. ``Renderer/getStats()`` adds those of its frames. The report is empty for other streams.
     public func getStats() async -> RTCStatsReport {
         guard case .remote(let media) = origin else { return RTCStatsReport() }
         return await media.call.stats()
     }
 
-    // MARK: Watching
+    // MARK: Rendering
 
-    /// Makes a renderer, which is started by itself.
+    /// Creates a renderer, which has to be started.
     public func createRenderer(_ options: RendererOptions = RendererOptions()) -> Renderer {
         Renderer(stream: self, options: options)
     }
 
-    /// Writes the stream into an MP4, Matroska or WebM file by the path's extension, from the next key frame on. An
-    /// existing file is replaced.
+    /// Records the stream to an MP4, Matroska or WebM file, by the extension of the path, from the next key frame on.
+    /// An existing file is replaced.
     ///
-    /// - Throws: `badRequest` for sources of this machine, `failed` when the file cannot be written.
+    /// - Parameter path: The path of the file.
+    /// - Returns: The recording.
+    /// - Throws: ``PCastError`` with the status `badRequest` if the stream is not a subscribed one, and `failed` if the
+    ///   file cannot be written.
     public func record(to path: String) throws(PCastError) -> StreamRecording {
         try record(to: path, named: nil)
     }
 
-    /// - Parameter name: of the file, where the path is not its name.
+    /// Records the stream to a file. `name` is the file's name for people and for the format, if the path is not its
+    /// name. Throws an error as `record(to:)` does.
     func record(to path: String, named name: String?) throws(PCastError) -> StreamRecording {
         guard case .remote(let media) = origin else {
             throw PCastError(.badRequest, .usage, "only a subscribed stream can be recorded")

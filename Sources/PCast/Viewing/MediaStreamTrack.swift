@@ -1,29 +1,35 @@
 public import PCastCore
 import Synchronization
 
-/// The video or the sound of a ``MediaStream`` (Phenix: `PhenixMediaStreamTrack`).
+/// The video or audio track of a ``MediaStream`` (Phenix: `PhenixMediaStreamTrack`).
 public final class MediaStreamTrack: Sendable {
+    /// The type of media.
     public let mediaType: MediaType
     private let enabled = Atomic(true)
-    /// Of a track that is viewed; nil for one of this machine's.
+    /// The limits on the received bit rate; nil for a track that is not received.
     private let limits: BandwidthLimits?
 
-    /// - Parameter limited: is told what the track is to take at most, whenever that changes; nil for no limit.
+    /// Creates a track. `limited` receives each change of the limit on the received bit rate; nil if there is none.
     init(_ mediaType: MediaType, limited: (@Sendable (Bitrate?) -> Void)? = nil) {
         self.mediaType = mediaType
         limits = limited.map { BandwidthLimits(changed: $0) }
     }
 
-    /// Whether the track's frames are passed on: to the encoder of a publisher, to renderers of a viewer.
+    /// Whether the track's frames are passed on, to the encoder of a publisher or to the renderers of a viewer.
     public var isEnabled: Bool { enabled.load(ordering: .relaxed) }
 
-    /// Limits what a viewed video track is sent, as long as the answer is held; of several limits the lowest counts
-    /// (Phenix: `limitBandwidth`). The platform sends the best layer below it, and the lowest where none is. Sound is not
-    /// limited, nor are tracks of this machine: for those there is ``Publisher/limitBandwidth(_:)``.
+    /// Limits the received bit rate of a subscribed video track while the returned object exists. The lowest of several
+    /// limits applies (Phenix: `limitBandwidth`).
+    ///
+    /// The platform sends the best layer below the limit, or the lowest layer if all are above it. The limit has no
+    /// effect on audio and on tracks of this machine. ``Publisher/limitBandwidth(_:)`` limits the latter.
+    ///
+    /// - Parameter bitrate: The maximum bit rate.
+    /// - Returns: The limit, which applies while the object exists.
     public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit {
         limits?.add(bitrate) ?? BandwidthLimit(bitrate: bitrate, lift: {})
     }
 
-    /// Holds the track's frames back, or passes them on again. After a pause, video goes on with the next key frame.
+    /// Enables or disables the track. A disabled track passes no frames on. Video resumes with the next key frame.
     public func setEnabled(_ isEnabled: Bool) { enabled.store(isEnabled, ordering: .relaxed) }
 }

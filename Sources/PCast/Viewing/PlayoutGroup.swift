@@ -1,9 +1,9 @@
-/// Where a viewer stands to those who show the same picture at the same time (synchronised playout).
+/// The state of a viewer in a group that presents the same frame at the same time (synchronized playout).
 public enum PlayoutGroup: String, Hashable, Sendable, CaseIterable {
     /// The platform's clock is not known yet.
     case joining
-    /// It shows what the others show.
+    /// The viewer presents the same frame as the group.
     case member
-    /// It cannot hold the stream's delay, and shows by its own need. It comes back when it can.
+    /// The viewer cannot achieve the delay of the group, and has its own delay. It joins again when it can.
     case left
 }

@@ -2,26 +2,26 @@ import PCastCore
 import PCastWebRTC
 import Synchronization
 
-/// Hands what arrives to whoever takes it. A taker that comes later begins with what came since the last key frame.
+/// Distributes received media to sinks. A later sink begins with the media since the last key frame.
 final class ReceivedMediaFeed: Sendable {
-    /// Called under the feed's lock: it must neither block nor come back.
+    /// A function that receives media. It is called under the feed's lock: it must not block or call the feed.
     typealias Sink = @Sendable (PeerConnection.Media) -> Void
 
     private struct State {
         var sinks: [Int: Sink] = [:]
         var lastID = 0
         var backlog: [PeerConnection.Media] = []
-        /// The backlog begins with a key frame and has no hole.
+        /// Whether the backlog begins with a key frame and is complete.
         var isWhole = false
     }
 
-    /// Two seconds of video at 60 frames per second: as much as a platform sends a new viewer at once. A renderer decodes all of
-    /// it and presents the newest frame.
+    /// The maximum length of the backlog: two seconds of video at 60 frames per second. A platform sends as much to a
+    /// new viewer at once. A renderer decodes all of it and presents the newest frame.
     private static let backlogLimit = 120
 
     private let state = Mutex(State())
 
-    /// Takes in what arrived.
+    /// Sends received media to the sinks.
     func deliver(_ media: PeerConnection.Media) {
         state.withLock { state in
             Self.keep(media, &state)
@@ -29,6 +29,7 @@ final class ReceivedMediaFeed: Sendable {
         }
     }
 
+    /// Adds a sink, which receives the backlog first, and returns its ID.
     func add(_ sink: @escaping Sink) -> Int {
         state.withLock { state in
             for media in state.backlog { sink(media) }
@@ -38,8 +39,10 @@ final class ReceivedMediaFeed: Sendable {
         }
     }
 
+    /// Removes the sink.
     func remove(_ id: Int) { _ = state.withLock { $0.sinks.removeValue(forKey: id) } }
 
+    /// Adds a video frame to the backlog, which a key frame empties first.
     private static func keep(_ media: PeerConnection.Media, _ state: inout State) {
         guard case .frame(let frame, _) = media, frame.codec.mediaType == .video else { return }
         if frame.isKeyFrame {

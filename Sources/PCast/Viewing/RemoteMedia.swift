@@ -2,7 +2,7 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// The viewer's side of a stream: its call, and what arrives by it.
+/// The viewer's side of a stream: its call and the received media.
 final class RemoteMedia: Sendable {
     let streamID: StreamID
     let call: MediaCall
@@ -22,7 +22,7 @@ final class RemoteMedia: Sendable {
         }
     }
 
-    /// Bits a second, while the stream went on.
+    /// Returns the mean bit rate during the stream, in bits per second.
     func meanBitrate(of bytes: Int) -> Int {
         let span = (endedAt.withLock { $0 } ?? MonotonicClock.now()) - began
         return span > .zero ? Int(Double(bytes) * 8 / span.seconds) : 0

@@ -7,18 +7,18 @@ import Synchronization
 /// Decodes a stream, shows its frames on a render surface and plays its audio (Phenix: `PhenixRenderer`). The stream is
 /// subscribed to or, as a preview, that of this machine's sources.
 ///
-/// Frames are shown where the application asks for a surface: by ``setRenderSurfaceReadyCallback(_:)``, which has the renderer
-/// create one, or with a surface of its own (``setRenderSurface(_:)``). Without either, and with null devices, everything is
-/// decoded, timed and measured, and the last frame can be requested.
+/// Frames are shown if the application requests a surface. ``setRenderSurfaceReadyCallback(_:)`` makes the renderer
+/// create one, and ``setRenderSurface(_:)`` sets one of the application. Without a surface and with null devices,
+/// everything is decoded, timed and measured, and the last frame is available.
 public final class Renderer: Sendable {
     private struct State {
         var rendering: Rendering?
         var isMuted = false
         var volume = 1.0
         var surface: (any RenderSurface)?
-        /// Nil where the application supplies the surface, or wants none.
+        /// The surface that the renderer creates; nil if the application supplies the surface or requests none.
         var created: CreatedSurface?
-        /// Follows what happens to the surface.
+        /// Follows the events of the surface.
         var following: Task<Void, Never>?
         var surfaceReady: (@Sendable (Renderer, any RenderSurface) -> Void)?
         var frameReady: FrameReadyCallback?
@@ -43,9 +43,8 @@ public final class Renderer: Sendable {
 
     // MARK: Starting and stopping
 
-    /// Begins to show the stream, with the last key frame that arrived or the next. Once in a renderer's life.
-    ///
-    /// Where no audio device can be opened, the stream is shown without audio (``isAudioPlayed``).
+    /// Begins to render the stream, with the last key frame that arrived or the next one. A renderer can be started
+    /// once. If no audio device can be opened, there is no audio (``isAudioPlayed``). Returns the result.
     public func start() -> RendererStartStatus {
         guard stream.life.endedInfo == nil else { return .failed }
         let status: RendererStartStatus = state.withLock { state in
@@ -69,14 +68,14 @@ public final class Renderer: Sendable {
         return status
     }
 
-    /// Begins to show the stream on a surface (Phenix: `start:` with a layer).
+    /// Begins to render the stream on a surface (Phenix: `start:` with a layer). Returns the result.
     public func start(on surface: any RenderSurface) -> RendererStartStatus {
         setRenderSurface(surface)
         return start()
     }
 
-    /// Ends showing; the last picture and the summary can still be asked for. A window that the renderer created is closed.
-    /// Harmless when called again.
+    /// Ends rendering. The last frame and the summary stay available. A window that the renderer created is closed. It
+    /// has no effect when it is called again.
     public func stop() {
         let (rendering, created) = state.withLock { state in
             state.isStopped = true
@@ -94,11 +93,14 @@ public final class Renderer: Sendable {
 
     private var rendering: Rendering? { state.withLock { $0.rendering } }
 
-    // MARK: The surface
+    // MARK: Surface
 
-    /// Shows pictures on this surface from now on, the last one at once; nil for none. Its arrangement becomes what the
-    /// options say, and may be changed on the surface itself. Before or after the start. It replaces a surface that the renderer
-    /// created.
+    /// Sets the surface on which frames are shown; nil for none. The last frame appears at once.
+    ///
+    /// The surface gets the arrangement of the options, which may then be changed on the surface. The function may be
+    /// called before or after the start. The surface replaces one that the renderer created.
+    ///
+    /// - Parameter surface: The surface; nil for none.
     public func setRenderSurface(_ surface: (any RenderSurface)?) {
         if let surface { surface.arrangement = arrangement }
         let created = state.withLock { state in
@@ -114,21 +116,24 @@ public final class Renderer: Sendable {
     /// Calls back each time that the render surface is ready: at first, and again after an interruption (Phenix:
     /// `setRenderSurfaceReadyCallback`).
     ///
-    /// If the application has not supplied a surface, the renderer creates it when it is started, or now if it is running:
-    /// * Where a display is available (`DISPLAY`, `WAYLAND_DISPLAY`), it is a ``VideoWindow`` with the aspect mode of the
-    ///   options. It appears with the first frame. SDL 2 is loaded at that time.
-    /// * Otherwise it is a ``MemorySurface``, from which the application draws. Without SDL 2 it is the same.
+    /// If the application has not supplied a surface, the renderer creates it when it is started, or now if it is
+    /// running:
+    /// * If a display is available (`DISPLAY`, `WAYLAND_DISPLAY`), it is a ``VideoWindow`` with the aspect ratio mode
+    ///   of the options. It appears with the first frame. SDL 2 is loaded at that time.
+    /// * Otherwise, and without SDL 2, it is a ``MemorySurface``, from which the application draws.
     ///
-    /// A window that is lost is opened again, or replaced by a `MemorySurface` when that is impossible, and delivered again. A
-    /// window that a person closed stays closed until the application opens it (``VideoWindow/open()``), and then it is
+    /// A lost window is opened again, or replaced by a `MemorySurface` if that is impossible, and delivered again. A
+    /// window that a person closed stays closed until the application opens it (``VideoWindow/open()``), and is then
     /// delivered again. No surface is created for a stream without video or for a null video device.
+    ///
+    /// - Parameter callback: The function that receives the surface.
     public func setRenderSurfaceReadyCallback(
         _ callback: @escaping @Sendable (Renderer, any RenderSurface) -> Void
     ) {
         let isCreating = state.withLock { state in
             state.surfaceReady = callback
             guard state.created == nil else {
-                // Whoever comes late is told that it is there.
+                // A late callback also receives the present surface.
                 if let surface = state.surface, (surface as? VideoWindow)?.isOpen ?? true {
                     Task { callback(self, surface) }
                 }
@@ -141,7 +146,7 @@ public final class Renderer: Sendable {
         if isCreating { createSurface() }
     }
 
-    /// Creates the surface that the application asked for and did not supply.
+    /// Creates the surface, if the application has requested one and has not supplied it.
     private func createSurface() {
         guard !options.useNullVideoDevice, !stream.videoTracks.isEmpty else { return }
         let arrangement = arrangement
@@ -155,6 +160,7 @@ public final class Renderer: Sendable {
         }
     }
 
+    /// Sets a created surface.
     private func attachCreated(_ surface: any RenderSurface) {
         state.withLock { state in
             // Meanwhile the application may have supplied a surface, or stopped the renderer.
@@ -162,13 +168,16 @@ public final class Renderer: Sendable {
         }
     }
 
+    /// Calls the application back with a surface that is ready.
     private func deliver(_ surface: any RenderSurface) { state.withLock { $0.surfaceReady }?(self, surface) }
 
+    /// Sets the surface of the state and of the rendering.
     private func attach(_ surface: (any RenderSurface)?, _ state: inout State) {
         state.surface = surface
         if !options.useNullVideoDevice { state.rendering?.surface = surface }
     }
 
+    /// Returns a task that delivers the application's surface each time that it is ready.
     private func follow(_ surface: any RenderSurface) -> Task<Void, Never> {
         let events = surface.events
         return Task { [weak self] in
@@ -180,27 +189,32 @@ public final class Renderer: Sendable {
         }
     }
 
+    /// The arrangement of frames by the options.
     private var arrangement: FrameArrangement {
         FrameArrangement(
             aspectRatioMode: options.aspectRatioMode, mirroring: isMirrored ? .horizontal : [],
             rotation: options.rotation)
     }
 
-    /// Whether this is the preview of a camera that faces the user, and such are mirrored.
+    /// Whether the stream is the preview of a camera that faces the user, and the options mirror it.
     private var isMirrored: Bool {
         guard options.autoMirroringEnabled, case .local(let media) = stream.origin else { return false }
         return media.video?.selection?.device.info.facingMode == .user
     }
 
-    // MARK: Sound
+    // MARK: Audio
 
-    /// Whether audio is played: false before the start, with a null audio device, and where no audio device can be opened.
+    /// Whether audio is played. It is false before the start, with a null audio device, and if no audio device can be
+    /// opened.
     public var isAudioPlayed: Bool { rendering?.isAudioPlayed ?? false }
 
+    /// Whether the audio is muted.
     public var isAudioMuted: Bool { state.withLock { $0.isMuted } }
 
+    /// Mutes the audio.
     public func muteAudio() { setMuted(true) }
 
+    /// Unmutes the audio.
     public func unmuteAudio() { setMuted(false) }
 
     private func setMuted(_ isMuted: Bool) {
@@ -210,7 +224,7 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// How loud the stream is played, 0 to 1; of no effect without a loudspeaker.
+    /// The volume of the audio, 0...1. It has no effect without an audio output.
     public var volume: Double {
         get { state.withLock { $0.volume } }
         set {
@@ -223,12 +237,12 @@ public final class Renderer: Sendable {
 
     // MARK: Playout
 
-    /// How long frames wait at this moment beyond what the path and the decoder take at least; nil before the first.
-    /// It follows the network, within what the platform asks for.
+    /// The present delay of frames in addition to the minimum delay of the path and the decoder; nil before the first
+    /// frame. It follows the network's jitter, within the bounds of the platform.
     public var playoutDelay: TimeSpan? { rendering?.playoutDelay }
 
-    /// Each change of ``playoutDelay`` of a millisecond or more, looked at once a second, until the renderer stops (Phenix:
-    /// `getObservablePlayoutDelay`).
+    /// The changes of ``playoutDelay`` by at least a millisecond, measured once per second, until the renderer stops
+    /// (Phenix: `getObservablePlayoutDelay`).
     public var playoutDelays: AsyncStream<TimeSpan> {
         let statistics = statistics
         return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
@@ -245,8 +259,8 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// Lets frames wait exactly this long, whatever the network and the platform say; nil leaves it to them again (Phenix:
-    /// `overridePlayoutDelay`). It is come to gradually, a second of delay in seven seconds.
+    /// Sets a fixed playout delay, independent of the network and the platform; nil removes it (Phenix:
+    /// `overridePlayoutDelay`). The delay changes gradually, by one second in seven seconds.
     public func overridePlayoutDelay(_ delay: TimeSpan?) {
         state.withLock { state in
             state.playoutDelayOverride = delay
@@ -254,20 +268,20 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// Where this viewer stands to those who show the same picture at the same time; nil where the stream does not ask for
-    /// it.
+    /// The state of this viewer in a group that presents the same frame at the same time; nil if the stream does not
+    /// require synchronized playout.
     public var playoutGroup: PlayoutGroup? {
         rendering?.playoutGroup.flatMap { PlayoutGroup(rawValue: $0.rawValue) }
     }
 
-    // MARK: Pictures
+    // MARK: Frames
 
-    /// When the first whole picture was shown, on the machine's monotonic clock; waits for it. Nil when the renderer
-    /// was stopped or the stream ended before.
+    /// The time on the machine's monotonic clock at which the first complete frame was shown; waits for it. Nil if the
+    /// renderer was stopped or the stream ended before.
     public var firstFrame: Instant? { get async { await first.settled } }
 
-    /// Calls back once, with the moment at which the first picture was shown on the machine's monotonic clock; never
-    /// when there was none.
+    /// Calls back once with the time on the machine's monotonic clock at which the first frame was shown. There is no
+    /// call if no frame was shown.
     public func setFirstFrameRenderedCallback(_ callback: @escaping @Sendable (Renderer, Instant) -> Void) {
         first.whenSettled { [weak self] instant in
             guard let self, let instant else { return }
@@ -275,8 +289,14 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// Calls back with each picture of a track before it is shown, which the callback may read, replace or leave out (seed
-    /// 004, "frame ready"); nil for nobody. It must be quick: decoding waits for it. Of sound there is nothing to be told.
+    /// Calls back with each frame of a track before it is shown. The callback may read, replace or drop the frame
+    /// (Phenix: `setFrameReadyCallback`).
+    ///
+    /// The callback must return quickly, because decoding waits for it. It is not called for an audio track.
+    ///
+    /// - Parameters:
+    ///   - track: The video track.
+    ///   - callback: The callback; nil to remove it.
     public func setFrameReadyCallback(_ track: MediaStreamTrack, _ callback: FrameReadyCallback?) {
         guard track.mediaType == .video else { return }
         state.withLock { state in
@@ -285,13 +305,13 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// The size of the picture that is shown; nil before the first.
+    /// The dimensions of the frame that is shown; nil before the first one.
     public var videoDisplayDimensions: Dimensions? { rendering?.lastFrame?.dimensions }
 
-    /// Each size from now on, until the renderer stops.
+    /// The changes of the dimensions until the renderer stops.
     public var videoDisplayDimensionsChanges: AsyncStream<Dimensions> { sizes.listen() }
 
-    /// Calls back with each size from now on (seed 004, `setVideoDisplayDimensionsChangedCallback`).
+    /// Calls back at each change of the dimensions (Phenix: `setVideoDisplayDimensionsChangedCallback`).
     public func setVideoDisplayDimensionsChangedCallback(
         _ callback: @escaping @Sendable (Renderer, Dimensions) -> Void
     ) {
@@ -304,26 +324,28 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// The picture that was shown last; nil before the first.
+    /// The frame that was shown last; nil before the first one.
     public var lastVideoFrameRendered: VideoFrame? { rendering?.lastFrame }
 
-    /// What ``requestLastVideoFrameRendered()`` calls, with nil when no picture has been shown.
+    /// Sets the callback of ``requestLastVideoFrameRendered()``. It receives nil if no frame has been shown.
     public func setLastVideoFrameRenderedReceivedCallback(
         _ callback: @escaping @Sendable (Renderer, VideoFrame?) -> Void
     ) {
         state.withLock { $0.frameReceived = callback }
     }
 
-    /// Asks for the picture that was shown last (seed 004, "Taking a Screenshot").
+    /// Requests the frame that was shown last, e.g. for a screenshot (Phenix: `requestLastVideoFrameRendered`).
     public func requestLastVideoFrameRendered() {
         guard let callback = state.withLock({ $0.frameReceived }) else { return }
         Task { callback(self, lastVideoFrameRendered) }
     }
 
-    /// Writes the picture that was shown last as PNG or JPEG, as the path's extension says.
+    /// Writes the frame that was shown last to a PNG or JPEG file, by the extension of the path.
     ///
-    /// - Returns: its size.
-    /// - Throws: `notReady` before the first picture, `failed` when the file cannot be written.
+    /// - Parameter path: The path of the file.
+    /// - Returns: The dimensions of the frame.
+    /// - Throws: ``PCastError`` with the status `notReady` before the first frame, and `failed` if the file cannot be
+    ///   written.
     public func screenshot(to path: String) async throws(PCastError) -> Dimensions {
         guard let rendering else {
             throw PCastError(.notReady, .usage, "no picture has been shown, the renderer was not started")
@@ -336,15 +358,15 @@ public final class Renderer: Sendable {
         throw PCastError(.notReady, .media, "no picture has been shown yet")
     }
 
-    // MARK: What gets through
+    // MARK: Statistics
 
-    /// What the platform says of the way to here, or what is known here better.
+    /// The data quality that the platform reports, or that the client has detected itself.
     public var dataQuality: DataQuality { stream.life.dataQuality }
 
-    /// Each change of ``dataQuality`` from now on, until the stream ends.
+    /// The changes of ``dataQuality`` until the stream ends.
     public var dataQualities: AsyncStream<DataQuality> { stream.life.qualities.listen() }
 
-    /// Calls back at each change, until the stream ends (seed 004, `setDataQualityChangedCallback`).
+    /// Calls back at each change of the data quality until the stream ends (Phenix: `setDataQualityChangedCallback`).
     public func setDataQualityChangedCallback(
         _ callback: @escaping @Sendable (Renderer, DataQuality.Status, DataQuality.Reason) -> Void
     ) {
@@ -357,12 +379,11 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// What arrived and was shown, each second from now on, until the renderer stops. Each access makes a stream of its
-    /// own.
+    /// The statistics of each second until the renderer stops. Each access creates a new stream.
     public var statistics: AsyncStream<ViewerStatistics> { measured.listen() }
 
-    /// What was counted since the stream began, under WebRTC's own names (W3C webrtc-stats), what this renderer decoded and
-    /// showed included.
+    /// Returns the statistics of the W3C (webrtc-stats) since the stream began, including those of the frames that this
+    /// renderer decoded and showed.
     public func getStats() async -> RTCStatsReport {
         var report = await stream.getStats()
         guard let rendering else { return report }
@@ -372,6 +393,6 @@ public final class Renderer: Sendable {
         return report
     }
 
-    /// Counts, and percentiles, of the whole run; also after the renderer stopped.
+    /// Returns the counters and percentiles of the whole run. They stay available after the renderer has stopped.
     public func summary() async -> ViewerStatistics { await rendering?.summary() ?? ViewerStatistics() }
 }

@@ -1,32 +1,43 @@
 public import PCastCodecs
 public import PCastRendering
 
-/// How a renderer shows a stream (Phenix: `PhenixRendererOptions`).
+/// The options of a renderer (Phenix: `PhenixRendererOptions`).
 public struct RendererOptions: Hashable, Sendable {
-    /// Pictures and sound wait for each other; without, each is shown as soon as it is decoded.
+    /// Whether audio and video are synchronized. If not, each is presented as soon as it is decoded.
     public var lipSync: Bool
 
-    /// Whether latency and skew are read from the test picture and the clapper, where the stream has them.
+    /// Whether latency and skew are measured with the test pattern and the test sound, if the stream contains them.
     public var measuresTestSignal: Bool
 
-    /// Whether audio is decoded, timed and measured, and not played. Otherwise it is played on the device that the user's
-    /// configuration of ALSA calls "default", if that can be opened (``Renderer/isAudioPlayed``). False unless it is set.
+    /// Whether audio is decoded, timed and measured, but not played. The default is false.
     ///
-    /// A preview of a microphone plays the microphone as well: set this where loudspeakers would be recorded again.
+    /// Otherwise the audio is played on ALSA's device "default", if that can be opened (``Renderer/isAudioPlayed``). A
+    /// preview of a microphone plays the microphone as well: set this if the microphone would record the audio output
+    /// again.
     public var useNullAudioDevice: Bool
 
-    /// Whether pictures are decoded, timed and measured, and not seen, whatever surface the renderer is given.
+    /// Whether video is decoded, timed and measured, but not shown, whatever surface the renderer has.
     public var useNullVideoDevice: Bool
 
-    /// How pictures lie on a surface of another shape.
+    /// The fitting of frames to a surface with another aspect ratio.
     public var aspectRatioMode: AspectRatioMode
 
-    /// Whether the preview of a camera that faces the user is shown as in a mirror.
+    /// Whether the preview of a camera that faces the user is mirrored.
     public var autoMirroringEnabled: Bool
 
-    /// How far pictures are turned on the surface.
+    /// The clockwise rotation of frames on the surface.
     public var rotation: FrameRotation
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - lipSync: Whether audio and video are synchronized.
+    ///   - measuresTestSignal: Whether latency and skew are measured with the test signal.
+    ///   - useNullAudioDevice: Whether audio is not played.
+    ///   - useNullVideoDevice: Whether video is not shown.
+    ///   - aspectRatioMode: The fitting of frames to a surface with another aspect ratio.
+    ///   - autoMirroringEnabled: Whether the preview of a camera that faces the user is mirrored.
+    ///   - rotation: The clockwise rotation of frames on the surface.
     public init(
         lipSync: Bool = true, measuresTestSignal: Bool = true, useNullAudioDevice: Bool = false,
         useNullVideoDevice: Bool = false, aspectRatioMode: AspectRatioMode = .automatic,
@@ -40,6 +51,6 @@ public struct RendererOptions: Hashable, Sendable {
         self.autoMirroringEnabled = autoMirroringEnabled
         self.rotation = rotation
     }
-    /// Neither shows frames nor plays audio: everything is decoded, timed and measured.
+    /// The options to neither show frames nor play audio: everything is decoded, timed and measured.
     public static let nullDevices = RendererOptions(useNullAudioDevice: true, useNullVideoDevice: true)
 }

@@ -5,21 +5,22 @@ import PCastRendering
 import PCastWebRTC
 import Synchronization
 
-/// One run of a renderer: what arrives, or this machine's sources give, goes into a ``StreamRenderer``, and each second
-/// it is measured.
+/// One run of a renderer. It pushes received media, or that of this machine's sources, to a `StreamRenderer`, and
+/// measures each second.
 final class Rendering: Sendable {
     private struct State {
-        /// Ends what comes.
+        /// Ends the input of media.
         var leave: (@Sendable () -> Void)?
         var sampler: Task<Void, Never>?
         var rate = RateMeter()
     }
 
-    /// Nil for sources of this machine.
+    /// The subscribed stream; nil for sources of this machine.
     private let media: RemoteMedia?
     private let renderer: StreamRenderer
     private let state = Mutex(State())
 
+    /// Begins to render the stream. Throws an error if there is no thread or decoder, or if the source cannot start.
     init(
         _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: Broadcast<Dimensions>
     ) throws {
@@ -48,16 +49,17 @@ final class Rendering: Sendable {
         }
     }
 
-    /// Of what is of this machine.
+    /// Returns the renderer of media of this machine. Throws an error if there is no thread or decoder.
     private static func renderer(
         of media: any PublishedMedia, _ options: PCastRendering.RendererOptions, _ callbacks: RendererCallbacks
     ) throws -> StreamRenderer {
         var options = options
-        // What is captured here waits for nothing.
+        // The machine's own media has no network jitter to compensate.
         options.synchronization = .immediate
         return try renderer(options, callbacks) { [weak media] in media?.requestKeyFrame() }
     }
 
+    /// Returns a renderer. Throws an error if there is no thread or decoder.
     private static func renderer(
         _ options: PCastRendering.RendererOptions, _ callbacks: RendererCallbacks,
         onKeyFrameNeeded: @escaping @Sendable () -> Void
@@ -67,7 +69,7 @@ final class Rendering: Sendable {
         do {
             return try StreamRenderer(options: options, callbacks: callbacks)
         } catch {
-            // Without an audio device the stream can be seen all the same.
+            // The stream is shown without audio if there is no audio device.
             guard options.loudspeaker != nil else { throw error }
             var silent = options
             silent.loudspeaker = nil
@@ -78,7 +80,7 @@ final class Rendering: Sendable {
     /// Whether an audio device plays the audio.
     var isAudioPlayed: Bool { renderer.loudspeakerStatistics != nil }
 
-    /// Answers what ends it.
+    /// Begins the input of a subscribed stream. Returns the function that ends it.
     private func take(from media: RemoteMedia, _ stream: MediaStream) -> @Sendable () -> Void {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
         let id = media.feed.add { [renderer] media in
@@ -92,7 +94,8 @@ final class Rendering: Sendable {
         return { media.feed.remove(id) }
     }
 
-    /// Answers what ends it.
+    /// Begins the input of this machine's media. Returns the function that ends it. Throws an error if the source
+    /// cannot start.
     private func take(from media: any PublishedMedia, _ stream: MediaStream) throws(PCastError) -> @Sendable () -> Void
     {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
@@ -108,7 +111,7 @@ final class Rendering: Sendable {
         return { media.remove(id) }
     }
 
-    /// Sends what was measured each second, until stopped.
+    /// Sends the statistics of each second until the run is stopped.
     func tell(_ listeners: Broadcast<ViewerStatistics>) {
         let sampler = Task { [weak self] in
             while !Task.isCancelled {
@@ -123,6 +126,7 @@ final class Rendering: Sendable {
         }
     }
 
+    /// Ends the run.
     func stop() {
         let (leave, sampler) = state.withLock { state in
             defer { (state.leave, state.sampler) = (nil, nil) }
@@ -152,6 +156,8 @@ final class Rendering: Sendable {
 
     var lastFrame: VideoFrame? { renderer.lastFrame }
 
+    /// Writes the last frame to a file and returns its dimensions; nil if there is no frame. Throws an error if the
+    /// file cannot be written.
     func screenshot(to path: String) throws -> Dimensions? { try renderer.screenshot(to: path) }
 
     // MARK: Playout
@@ -165,23 +171,25 @@ final class Rendering: Sendable {
 
     var playoutGroup: SharedPlayout.Membership? { renderer.membership }
 
-    /// Does as the platform asks in the playout-delay header extension: bounds of the waiting, or, where both are the same,
-    /// one delay from capture at which all viewers show the same.
+    /// Applies the bounds in the playout-delay header extension. If both bounds are equal, they are the delay from
+    /// capture at which all viewers present the same frame.
     private func follow(_ call: PeerConnectionStatistics) {
         guard let asked = call.playoutDelay else { return }
         if asked.minimum == asked.maximum, asked.minimum > .zero {
             renderer.synchronize(at: asked.minimum, clockOffset: call.senderClockOffset)
         } else {
             renderer.synchronize(at: nil, clockOffset: nil)
-            // Nothing at least and nothing at most is for those who smooth without need: as it is here, by need.
+            // Two bounds of zero are for receivers that would otherwise add delay without need. This one adds delay
+            // only as needed.
             renderer.playoutBounds =
                 asked.maximum == .zero
                 ? PlayoutBounds() : PlayoutBounds(minimum: asked.minimum, maximum: asked.maximum)
         }
     }
 
-    // MARK: Measuring
+    // MARK: Statistics
 
+    /// Returns the statistics of the last second.
     private func measure() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.statistics())
         guard let media, let call = await media.call.statistics() else { return result }
@@ -195,7 +203,7 @@ final class Rendering: Sendable {
         return result
     }
 
-    /// Puts what was decoded and shown beside what arrived of it.
+    /// Adds the statistics of decoded and shown frames to those of the received stream.
     func report(into stats: inout RTCInboundRTPStreamStats) {
         let summary = renderer.summary()
         stats.framesDecoded = summary.framesDecoded
@@ -209,6 +217,7 @@ final class Rendering: Sendable {
         }
     }
 
+    /// Returns the statistics of the whole run.
     func summary() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.summary())
         guard let media, let call = await media.call.statistics() else { return result }

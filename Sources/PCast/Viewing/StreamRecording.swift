@@ -3,17 +3,17 @@ import PCastRendering
 import PCastWebRTC
 import Synchronization
 
-/// A file into which a subscribed stream is written as it comes, without being decoded. It ends with the stream, or when
-/// it is stopped.
+/// A recording of a subscribed stream to a file, without decoding. It ends with the stream, or when it is stopped.
 public final class StreamRecording: Sendable {
-    /// Where it is written.
+    /// The path of the file.
     public let path: String
 
     private let media: RemoteMedia
     private let recorder: FileRecorder
     private let taking = Mutex<Int?>(nil)
 
-    /// - Parameter name: of the file, where the path is not its name.
+    /// Begins a recording. `name` is the file's name for people and for the format, if the path is not its name. Throws
+    /// an error if the file cannot be written.
     init(of media: RemoteMedia, codecs: [Codec], to path: String, named name: String? = nil) throws(PCastError) {
         self.path = name ?? path
         self.media = media
@@ -26,18 +26,19 @@ public final class StreamRecording: Sendable {
             if case .frame(let frame, let arrival) = media { recorder.push(frame, arrivedAt: arrival) }
         }
         taking.withLock { $0 = id }
-        // A key frame to begin with; the recorder waits for it.
+        // The recorder waits for a key frame before it writes anything.
         media.call.requestKeyFrame()
         media.life.whenEnded { [self] _ in stop() }
     }
 
-    /// Frames in the file so far.
+    /// The number of frames in the file so far.
     public var framesWritten: Int { recorder.framesWritten }
 
-    /// Why nothing more is written, in words for people; nil while all is well.
+    /// The reason of a failure as a text for people; nil if there is none.
     public var failure: String? { recorder.failure }
 
-    /// Writes what waits, and the end of the file, and waits for that. Harmless when called again.
+    /// Writes the remaining frames and the end of the file, and waits for that. It has no effect when it is called
+    /// again.
     public func stop() {
         let id = taking.withLock { taking in
             defer { taking = nil }

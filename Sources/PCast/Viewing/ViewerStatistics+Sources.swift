@@ -3,6 +3,7 @@ import PCastRendering
 import PCastWebRTC
 
 extension ViewerStatistics {
+    /// Creates the statistics of a rendering.
     init(_ rendering: RenderStatistics) {
         framesDecoded = rendering.framesDecoded
         framesRendered = rendering.framesRendered
@@ -23,7 +24,7 @@ extension ViewerStatistics {
         playoutDelay = rendering.playoutDelay?.milliseconds
     }
 
-    /// All but the rate, which needs two readings.
+    /// Adds the statistics of a connection, except for the bit rate, which needs two readings.
     mutating func add(_ call: PeerConnectionStatistics) {
         packetsLost = call.packetsLost
         packetsRepeated = call.packetsRepeated

@@ -1,55 +1,66 @@
-/// What a viewer got and showed: counts since it began; rates and percentiles of the last second, or in a summary of
-/// the whole run.
+/// The statistics of a viewer: counters since it began, and rates and percentiles of the last second, or of the whole
+/// run in a summary.
 public struct ViewerStatistics: Hashable, Sendable, Encodable {
+    /// The number of decoded frames.
     public var framesDecoded = 0
+    /// The number of frames that were shown.
     public var framesRendered = 0
-    /// Pictures that came and were not shown.
+    /// The number of received frames that were not shown.
     public var framesDropped = 0
-    /// Gaps in what was shown, and how long they were together, in milliseconds.
+    /// The number of freezes.
     public var freezeCount = 0
+    /// The total duration of freezes in milliseconds.
     public var freezeDuration = 0.0
-    /// Bits a second that arrived, RTP headers not counted.
+    /// The received bit rate in bits per second, without RTP headers.
     public var bitrate = 0
-    /// Packets that never came, after repair.
+    /// The number of packets that never arrived, after retransmissions.
     public var packetsLost = 0
+    /// The number of NACK messages that were sent (RFC 4585, section 6.2.1).
     public var nackCount = 0
+    /// The number of PLI messages that were sent (RFC 4585, section 6.3.1).
     public var pliCount = 0
-    /// Milliseconds (RFC 3550, section 6.4.1); nil before it was measured.
+    /// The interarrival jitter in milliseconds (RFC 3550, section 6.4.1); nil before it was measured.
     public var jitter: Double?
-    /// Milliseconds; nil before it was measured.
+    /// The round-trip time in milliseconds; nil before it was measured.
     public var roundTripTime: Double?
-    /// Milliseconds from capture to screen, measured from the test picture; nil without it.
+    /// The median latency from capture to screen in milliseconds, measured with the test pattern; nil without it.
     public var latencyP50: Double?
+    /// The 99th percentile of the latency in milliseconds; nil without the test pattern.
     public var latencyP99: Double?
-    /// Milliseconds from the first frame to the live edge: the first frame whose lag is at most one frame interval more than
-    /// the later median. In a summary only; nil when the stream was viewed for too short a time, or when the live edge was not
-    /// reached within five seconds.
+    /// The time from the first frame to the live edge in milliseconds, in a summary.
+    ///
+    /// The live edge is the first frame whose lag is at most one frame interval more than the later median. Nil if the
+    /// stream was viewed for too short a time, or if the live edge was not reached within five seconds.
     public var timeToLiveEdge: Double?
-    /// Frames presented before the live edge was reached, in a summary; and frames from before the viewer joined that were
-    /// decoded, or left out at a newer key frame, and not presented.
+    /// The number of frames presented before the live edge was reached, in a summary; else nil.
     public var startUpFramesRendered: Int?
+    /// The number of frames from before the viewer joined that were not presented: they were decoded only, or dropped
+    /// at a newer key frame.
     public var startUpFramesSkipped = 0
-    /// The largest latency in milliseconds of a frame presented before the live edge was reached, in a summary, measured from
-    /// the test pattern.
+    /// The largest latency in milliseconds of a frame presented before the live edge was reached, in a summary; nil
+    /// without the test pattern.
     public var startUpLatencyMaximum: Double?
-    /// Milliseconds from capture to screen without the frames presented before the live edge was reached, in a summary,
-    /// measured from the test pattern.
+    /// The median latency in milliseconds without the frames presented before the live edge was reached, in a summary;
+    /// nil without the test pattern.
     public var steadyLatencyP50: Double?
+    /// The 99th percentile of the latency in milliseconds without those frames, in a summary; nil without the test
+    /// pattern.
     public var steadyLatencyP99: Double?
-    /// Pictures shown whose time strip could not be read though those before had one: the test picture was damaged; nil
-    /// without it.
+    /// The number of shown frames with a damaged test pattern: its time strip could not be read though earlier ones
+    /// could; nil without the test pattern.
     public var framesBroken: Int?
-    /// Milliseconds by which the test signal is heard later than seen; nil without it.
+    /// The time in milliseconds by which the test sound is later than the test pattern; nil without the test signal.
     public var audioVideoSkew: Double?
-    /// The part of the sound's time that was made up, or silent because nothing had come, 0 to 1, since it began; nil
-    /// without sound.
+    /// The share of the audio's duration that was concealed or silent because of missing packets, 0...1, since it
+    /// began; nil without audio.
     public var audioConcealed: Double?
-    /// Packets of sound that were lost and repeated by later ones (RFC 2198).
+    /// The number of lost audio packets that later ones repeated (RFC 2198).
     public var packetsRepeated = 0
-    /// Milliseconds that frames wait at this moment beyond what path and decoder take at least; nil before the first.
+    /// The present delay of frames in milliseconds in addition to the minimum delay of the path and the decoder; nil
+    /// before the first frame.
     public var playoutDelay: Double?
-    /// Where this viewer stands to those who show the same at the same time: `joining`, `member` or `left`; nil where the
-    /// stream does not ask for it.
+    /// The state of this viewer in a group with synchronized playout: `joining`, `member` or `left`; nil if the stream
+    /// does not require it.
     public var playoutGroup: String?
 
     enum CodingKeys: CodingKey {
@@ -60,7 +71,7 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
         case audioVideoSkew, audioConcealed, packetsRepeated, playoutDelay, playoutGroup
     }
 
-    /// Every name stands in the output, with null where nothing was measured.
+    /// Encodes all values, with null for those that were not measured. Throws an error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(framesDecoded, forKey: .framesDecoded)

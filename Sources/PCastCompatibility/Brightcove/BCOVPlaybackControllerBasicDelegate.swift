@@ -1,82 +1,95 @@
 public import PCastPlayback
 
-/// Receives what happens to the sessions of a controller from the moment at which it is set (Brightcove:
-/// `BCOVPlaybackControllerBasicDelegate`). Everything is optional. Times are in seconds; progress is infinite at both ends. Called
-/// from one thread at a time, which is no thread in particular.
+/// Receives the events of a controller's sessions from the time at which it is set (Brightcove:
+/// `BCOVPlaybackControllerBasicDelegate`).
+///
+/// All functions are optional. Times are in seconds, and the progress is infinite at both ends. Calls are sequential,
+/// but on no particular thread.
 public protocol BCOVPlaybackControllerBasicDelegate: AnyObject {
+    /// The controller has advanced to a session.
     func playbackController(_ controller: BCOVPlaybackController!, didAdvanceTo session: BCOVPlaybackSession!)
 
-    /// Infinite for live media, of which no end is known.
+    /// The duration has changed. It is infinite for live media without a known end.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeDuration duration: Double)
 
-    /// Called with the current status when the delegate is set.
+    /// The external playback status has changed. The present status follows when the delegate is set.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeExternalPlaybackActive externalPlaybackActive: Bool)
 
-    /// Cue points that were passed before the delegate was set are not reported.
-    ///
-    /// - Parameter cuePointInfo: by `kBCOVPlaybackSessionEventKey…`.
+    /// Playback has passed cue points. The keys of the dictionary are `kBCOVPlaybackSessionEventKey…`. Cue points from
+    /// before the delegate was set are not reported.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didPassCuePoints cuePointInfo: [AnyHashable: Any]!)
 
-    /// Progress that was made before the delegate was set is not reported.
+    /// Playback has progressed. Progress from before the delegate was set is not reported.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didProgressTo progress: Double)
 
+    /// The last video of the playlist has ended.
     func playbackController(_ controller: BCOVPlaybackController!, didCompletePlaylist playlist: [BCOVVideo]!)
 
-    /// Events that occurred before the delegate was set are not reported.
+    /// A lifecycle event has occurred. Events from before the delegate was set are not reported.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!)
 
-    /// - Parameter seekableRanges: each a `ClosedRange<Double>`, where Brightcove has a `CMTimeRange`.
+    /// The seekable ranges have changed. Each is a `ClosedRange<Double>` where Brightcove has a `CMTimeRange`.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeSeekableRanges seekableRanges: [Any]!)
 
+    /// The media type of the session is known.
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         determinedMediaType mediaType: BCOVSourceMediaType)
 }
 
 extension BCOVPlaybackControllerBasicDelegate {
+    /// Does nothing by default.
     public func playbackController(_ controller: BCOVPlaybackController!, didAdvanceTo session: BCOVPlaybackSession!) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeDuration duration: Double
     ) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeExternalPlaybackActive externalPlaybackActive: Bool
     ) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didPassCuePoints cuePointInfo: [AnyHashable: Any]!
     ) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didProgressTo progress: Double
     ) {}
+    /// Does nothing by default.
     public func playbackController(_ controller: BCOVPlaybackController!, didCompletePlaylist playlist: [BCOVVideo]!) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
     ) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeSeekableRanges seekableRanges: [Any]!
     ) {}
+    /// Does nothing by default.
     public func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         determinedMediaType mediaType: BCOVSourceMediaType
     ) {}
 }
 
-/// Brightcove's delegate has several parts; the basic one is what there is here.
+/// The delegate of a controller. Brightcove's consists of several protocols, of which this library has the basic one.
 public typealias BCOVPlaybackControllerDelegate = BCOVPlaybackControllerBasicDelegate

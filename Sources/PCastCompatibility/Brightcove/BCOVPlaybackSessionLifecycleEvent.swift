@@ -1,10 +1,11 @@
 public import PCastPlayback
 
-/// What happens in the life of a session (Brightcove: `BCOVPlaybackSessionLifecycleEvent`).
+/// An event in the lifecycle of a session (Brightcove: `BCOVPlaybackSessionLifecycleEvent`).
 public struct BCOVPlaybackSessionLifecycleEvent: Sendable {
+    /// The event of `PCastPlayback`.
     public let event: LifecycleEvent
 
-    /// A name such as ``kBCOVPlaybackSessionLifecycleEventReady``.
+    /// The type of the event, e.g. ``kBCOVPlaybackSessionLifecycleEventReady``.
     public var eventType: String! {
         switch event {
         case .ready: kBCOVPlaybackSessionLifecycleEventReady
@@ -28,7 +29,7 @@ public struct BCOVPlaybackSessionLifecycleEvent: Sendable {
         }
     }
 
-    /// The failure under ``kBCOVPlaybackSessionEventKeyError``, of events that are one.
+    /// The details of the event. A failure is under ``kBCOVPlaybackSessionEventKeyError``.
     public var properties: [AnyHashable: Any]! {
         switch event {
         case .fail(let failure), .failedToPlayToEndTime(let failure), .resumeFail(let failure):

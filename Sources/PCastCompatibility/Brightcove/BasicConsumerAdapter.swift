@@ -1,7 +1,8 @@
 import PCast
 import PCastPlayback
 
-/// Hands on to a consumer by Brightcove's names, from the one thread at a time that consumers are called by.
+/// Forwards events to a consumer with Brightcove's functions. Consumers are called sequentially, which makes the
+/// unchecked property safe.
 final class BasicConsumerAdapter: PlaybackSessionConsumer {
     nonisolated(unsafe) private let consumer: any BCOVPlaybackSessionBasicConsumer
 

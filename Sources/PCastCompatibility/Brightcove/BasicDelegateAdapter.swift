@@ -1,7 +1,8 @@
 import PCast
 import PCastPlayback
 
-/// Forwards to a delegate by Brightcove's names, by the adapter of consumers. The delegate and the controller are held weakly.
+/// Forwards events to a delegate with Brightcove's functions, through the adapter of consumers. It retains the delegate
+/// and the controller weakly.
 final class BasicDelegateAdapter: PlaybackSessionConsumer {
     private let forwarding: Forwarding
     private let consumer: BasicConsumerAdapter
@@ -11,7 +12,7 @@ final class BasicDelegateAdapter: PlaybackSessionConsumer {
         consumer = BasicConsumerAdapter(forwarding)
     }
 
-    /// Nil once it is gone.
+    /// The delegate; nil after it was released.
     var delegate: (any BCOVPlaybackControllerBasicDelegate)? { forwarding.delegate }
 
     func didAdvance(to session: PlaybackSession) { consumer.didAdvance(to: session) }
@@ -47,7 +48,8 @@ final class BasicDelegateAdapter: PlaybackSessionConsumer {
     func didCompletePlaylist(_ playlist: [Video]) { consumer.didCompletePlaylist(playlist) }
 }
 
-/// Calls the delegate with its controller, from the one thread at a time that consumers are called by.
+/// Calls the delegate with its controller. Consumers are called sequentially, which makes the unchecked conformance
+/// safe.
 private final class Forwarding: BCOVPlaybackSessionBasicConsumer, @unchecked Sendable {
     private(set) weak var delegate: (any BCOVPlaybackControllerBasicDelegate)?
     private weak var controller: BCOVPlaybackController?

@@ -1,12 +1,17 @@
 public import PCastPlayback
 
-// What Ease Live's SDK for iOS calls it (seed 000; its public interface, 2.15). Names, keys and raw values are the same.
+// The names of Ease Live's SDK for iOS (public interface, version 2.15). Names, keys and raw values are the same.
 
-/// The overlay of one programme: `create`, `load`, `pause`, `destroy`.
+/// The overlay of a program, with `create`, `load`, `pause` and `destroy` (Ease Live: `EaseLive`).
 public typealias EaseLive = Overlay
+/// The keys of notifications (Ease Live: `EaseLiveNotificationKeys`).
 public typealias EaseLiveNotificationKeys = OverlayNotificationKeys
-/// `level` is `fatal` or `warning`; `component`, `reason`, `code`, `programId`.
+/// An error with `level` (`fatal` or `warning`), `component`, `reason`, `code` and `programId` (Ease Live:
+/// `EaseLiveError`).
 public typealias EaseLiveError = OverlayError
+/// A part of the overlay (Ease Live: `ComponentInterface`).
 public typealias ComponentInterface = OverlayPlugin
+/// A connection to a player (Ease Live: `PlayerPluginInterface`).
 public typealias PlayerPluginInterface = OverlayPlayerPlugin
+/// A connection to the overlay's page (Ease Live: `BridgePlugin`).
 public typealias BridgePlugin = OverlayBridge

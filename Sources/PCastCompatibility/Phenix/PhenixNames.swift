@@ -1,36 +1,58 @@
 public import PCast
 
-// What Phenix's SDK for iOS calls it, as Swift sees those names (seed 004; headers of its SDK 2022.0.4).
+// The names of Phenix's SDK for iOS, as Swift imports them from its public headers (version 2022.0.4).
 
+/// The result of a request (Phenix: `PhenixRequestStatus`).
 public typealias PhenixRequestStatus = RequestStatus
+/// A type of media (Phenix: `PhenixMediaType`).
 public typealias PhenixMediaType = MediaType
+/// The reason for a stream's end (Phenix: `PhenixStreamEndedReason`).
 public typealias PhenixStreamEndedReason = StreamEndedReason
+/// The status of the data quality (Phenix: `PhenixDataQualityStatus`).
 public typealias PhenixDataQualityStatus = DataQuality.Status
+/// The reason for the data quality (Phenix: `PhenixDataQualityReason`).
 public typealias PhenixDataQualityReason = DataQuality.Reason
+/// The dimensions of a frame in pixels (Phenix: `PhenixDimensions`).
 public typealias PhenixDimensions = Dimensions
 
+/// The kind of a constraint (Phenix: `PhenixConstraintType`).
 public typealias PhenixConstraintType = DeviceConstraint.Kind
+/// The direction in which a camera faces (Phenix: `PhenixFacingMode`).
 public typealias PhenixFacingMode = FacingMode
+/// The mode of the flash (Phenix: `PhenixFlashMode`).
 public typealias PhenixFlashMode = FlashMode
+/// The location of a device (Phenix: `PhenixLocation`).
 public typealias PhenixLocation = DeviceLocation
+/// The polar pattern of a microphone (Phenix: `PhenixPolarPattern`).
 public typealias PhenixPolarPattern = PolarPattern
+/// The mode of echo cancellation (Phenix: `PhenixAudioEchoCancellationMode`).
 public typealias PhenixAudioEchoCancellationMode = AudioEchoCancellationMode
+/// The rotation of a video source (Phenix: `PhenixVideoSourceRotationMode`).
 public typealias PhenixVideoSourceRotationMode = VideoSourceRotationMode
+/// The mode of the auto-focus (Phenix: `PhenixAutoFocusMode`).
 public typealias PhenixAutoFocusMode = AutoFocusMode
+/// The description of a source device (Phenix: `PhenixSourceDeviceInfo`).
 public typealias PhenixSourceDeviceInfo = SourceDeviceInfo
+/// The type of a source device (Phenix: `PhenixSourceDeviceType`).
 public typealias PhenixSourceDeviceType = SourceDeviceInfo.DeviceType
 
+/// The stream of this machine's sources (Phenix: `PhenixUserMediaStream`).
 public typealias PhenixUserMediaStream = UserMediaStream
+/// A stream that can be rendered or published (Phenix: `PhenixMediaStream`).
 public typealias PhenixMediaStream = MediaStream
+/// A published stream (Phenix: `PhenixPublisher`).
 public typealias PhenixPublisher = Publisher
+/// A renderer of a stream (Phenix: `PhenixRenderer`).
 public typealias PhenixRenderer = Renderer
+/// The result of a renderer's start (Phenix: `PhenixRendererStartStatus`).
 public typealias PhenixRendererStartStatus = RendererStartStatus
 
 extension VideoSourceRotationMode {
+    /// The rotation that follows the user interface, in Phenix's spelling.
     public static var followUiRotation: VideoSourceRotationMode { .followUIRotation }
 }
 
 extension Dimensions {
-    /// Phenix hands dimensions on by a pointer (`displayDimensions->width`).
+    /// The dimensions. Phenix passes a pointer to them (`displayDimensions->width`).
     public var pointee: Dimensions { self }
 }

@@ -1,24 +1,31 @@
 public import PCast
 import Synchronization
 
-/// A client of a platform by Phenix's calls (seed 004: `PhenixPCast`): first initialized, then started. What is asked of one
-/// that is not initialized is answered `notInitialized`.
+/// A client of a platform with Phenix's functions (Phenix: `PhenixPCast`). It is first initialized and then started.
+/// Requests to a client that is not initialized fail with `notInitialized`.
 ///
-/// Callbacks come one after another, on no thread in particular.
+/// Callbacks are sequential, but on no particular thread.
 public final class PhenixPCast: Sendable {
+    /// A callback with the result of the authentication and the ID of the session.
     public typealias AuthenticationCallback = @Sendable (PhenixPCast, PhenixRequestStatus, String?) -> Void
+    /// A callback for a change of the connection.
     public typealias StateCallback = @Sendable (PhenixPCast) -> Void
+    /// A callback with source devices.
     public typealias DevicesCallback = @Sendable (PhenixPCast, [PhenixSourceDeviceInfo]) -> Void
+    /// A callback with the stream of the sources, or the reason of a failure.
     public typealias UserMediaCallback =
         @Sendable (PhenixPCast, PhenixRequestStatus, PhenixUserMediaStream?) -> Void
+    /// A callback with the publisher, or the reason of a failure.
     public typealias PublishCallback = @Sendable (PhenixPCast, PhenixRequestStatus, PhenixPublisher?) -> Void
+    /// A callback with the subscribed stream, or the reason of a failure.
     public typealias SubscribeCallback = @Sendable (PhenixPCast, PhenixRequestStatus, PhenixMediaStream?) -> Void
+    /// A callback with log lines, or the reason of a failure.
     public typealias LogCallback = @Sendable (PhenixPCast, PhenixRequestStatus, String?) -> Void
 
     private struct State {
-        /// Nil before it is initialized; the reason where it cannot be.
+        /// The client, or the reason why there is none; nil before initialization.
         var client: Result<PCast, PCastError>?
-        /// What was asked to end before is awaited by what is asked to end next.
+        /// The task of the last stop or shutdown, for which the next one waits.
         var ending: Task<Void, Never>?
     }
 
@@ -27,11 +34,12 @@ public final class PhenixPCast: Sendable {
 
     init(uri: String?) { self.uri = uri }
 
-    // MARK: The session
+    // MARK: Session
 
+    /// Initializes the client with the default options.
     public func initialize() { initialize(PhenixPCastInitializeOptions()) }
 
-    /// Options that cannot be are told by the authentication callback, as `badRequest`.
+    /// Initializes the client. Invalid options are reported by the authentication callback as `badRequest`.
     public func initialize(_ options: PhenixPCastInitializeOptions!) {
         let client: Result<PCast, PCastError>
         do throws(PCastError) {
@@ -42,7 +50,7 @@ public final class PhenixPCast: Sendable {
         state.withLock { $0.client = $0.client ?? client }
     }
 
-    /// The session; nil before authentication, and after `stop`.
+    /// The ID of the session; nil before authentication, and after `stop`.
     public var sessionId: String! { (try? state.withLock { $0.client }?.get())?.sessionID?.description }
 
     /// Connects and authenticates.
@@ -56,12 +64,13 @@ public final class PhenixPCast: Sendable {
             onlineCallback: { _ in onlineCallback(self) }, offlineCallback: { _ in offlineCallback(self) })
     }
 
-    /// Ends all streams and the session; it may be started again.
+    /// Ends all streams and the session. It may be started again.
     public func stop() { end { await $0.stop() } }
 
-    /// Stops for good.
+    /// Ends all streams and the session for good.
     public func shutdown() { end { await $0.shutdown() } }
 
+    /// Ends the session after earlier stops.
     private func end(_ body: @escaping @Sendable (PCast) async -> Void) {
         state.withLock { state in
             guard case .success(let client)? = state.client else { return }
@@ -72,7 +81,7 @@ public final class PhenixPCast: Sendable {
         }
     }
 
-    /// What was asked for, with the client, or why there is none.
+    /// Returns the client; nil if there is none, in which case `refused` receives the reason.
     private func client(else refused: @escaping @Sendable (PhenixRequestStatus) -> Void) -> PCast? {
         switch state.withLock({ $0.client }) {
         case .success(let client): return client
@@ -84,11 +93,12 @@ public final class PhenixPCast: Sendable {
 
     // MARK: Sources
 
-    /// The sources of this machine, the best first. Needs no client, and so no `initialize`.
+    /// Calls back with the sources of this machine, the best first. It needs no initialized client.
     public func enumerateSourceDevices(_ callback: @escaping DevicesCallback, _ mediaType: PhenixMediaType) {
         PCast().enumerateSourceDevices(mediaType) { callback(self, $1) }
     }
 
+    /// Opens sources and calls back with their stream, or with the reason of a failure.
     public func getUserMedia(_ options: PhenixUserMediaOptions!, _ callback: @escaping UserMediaCallback) {
         client(else: { callback(self, $0, nil) })?
             .getUserMedia((options ?? PhenixUserMediaOptions()).options) { callback(self, $1, $2) }
@@ -96,6 +106,7 @@ public final class PhenixPCast: Sendable {
 
     // MARK: Streams
 
+    /// Publishes a stream and calls back with its publisher, or with the reason of a failure.
     public func publish(
         _ streamToken: String!, _ mediaStream: PhenixMediaStream!, _ callback: @escaping PublishCallback,
         _ tags: [String]! = []
@@ -110,11 +121,13 @@ public final class PhenixPCast: Sendable {
             }
     }
 
+    /// Subscribes to a stream and calls back with it, or with the reason of a failure.
     public func subscribe(_ streamToken: String!, _ callback: @escaping SubscribeCallback) {
         client(else: { callback(self, $0, nil) })?
             .subscribe(streamToken: streamToken ?? "") { callback(self, $1, $2) }
     }
 
+    /// Calls back with the newest lines of the client's log.
     public func collectLogMessages(_ callback: @escaping LogCallback) {
         client(else: { callback(self, $0, nil) })?.collectLogMessages { callback(self, $1, $2) }
     }

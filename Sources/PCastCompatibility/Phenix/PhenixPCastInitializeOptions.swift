@@ -1,16 +1,18 @@
 import PCast
 
-/// How a client is set up (seed 004: `PhenixPCastInitializeOptions`).
+/// The options of a client (Phenix: `PhenixPCastInitializeOptions`).
 public final class PhenixPCastInitializeOptions {
-    /// Whether the client ends its streams when the process is asked to end.
+    /// Whether the client ends its streams on SIGINT and SIGTERM.
     public var enableProcessTerminationSignalHandling = false
     /// Whether the client logs.
     public var configureLogging = false
-    /// Redirects requests for playlists.
+    /// The redirection of playlist requests; nil for none.
     public var streamingSourceMapping: PhenixStreamingSourceMapping?
 
+    /// Creates the default options.
     public init() {}
 
+    /// Returns the options of ``PCast``. Throws an error if they are invalid.
     func options(uri: String?) throws(PCastError) -> PCastOptions {
         var options = PCastOptions(
             uri: uri, processTerminationSignalHandling: enableProcessTerminationSignalHandling,
@@ -20,14 +22,17 @@ public final class PhenixPCastInitializeOptions {
     }
 }
 
-/// What is replaced in addresses of playlists, and by what (seed 004, "Stream Source Mapping").
+/// A redirection of playlist requests (Phenix: `PhenixStreamingSourceMapping`).
 public final class PhenixStreamingSourceMapping {
-    /// A regular expression.
+    /// The regular expression whose first match in an address is replaced.
     public var patternToReplace = ""
+    /// The literal text that replaces the match.
     public var replacement = ""
 
+    /// Creates an empty redirection.
     public init() {}
 
+    /// Returns the redirection of ``PCast``. Throws an error if it is invalid.
     func mapping() throws(PCastError) -> StreamingSourceMapping {
         try StreamingSourceMapping(patternToReplace: patternToReplace, replacement: replacement)
     }

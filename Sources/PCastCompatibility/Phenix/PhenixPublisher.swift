@@ -1,8 +1,9 @@
 public import PCast
 
 extension Publisher {
+    /// The platform's ID of the stream.
     public var streamId: String! { streamID.description }
 
-    /// Stops publishing; the platform and the viewers are told the reason.
+    /// Stops publishing. The platform and the viewers receive the reason.
     public func stop(_ reason: String!) { stop(reason: reason ?? "") }
 }

@@ -3,10 +3,14 @@ public import PCast
 import Synchronization
 
 extension UserMediaStream {
-    /// Changes the sources while the stream runs. Blocks the caller until the devices are as they are asked to be: not for
-    /// the threads of Swift's tasks, which have ``UserMediaStream/applyOptions(_:)``.
+    /// Changes the sources while the stream runs.
     ///
-    /// - Returns: `ok`, `conflict` for a device that another program has, `failed` or `badRequest` for what cannot be had.
+    /// The function blocks until the devices have the new options. It must not be called on a thread of Swift's
+    /// concurrency; ``UserMediaStream/applyOptions(_:)`` is for those.
+    ///
+    /// - Parameter options: The new options; nil for the default ones.
+    /// - Returns: `ok`, `conflict` for a device in use by another program, or `failed` or `badRequest` for unavailable
+    ///   options.
     @discardableResult
     public func applyOptions(_ options: PhenixUserMediaOptions!) -> PhenixRequestStatus {
         let wanted = (options ?? PhenixUserMediaOptions()).options
@@ -23,11 +27,12 @@ extension UserMediaStream {
         return answer.status.withLock { $0 }
     }
 
-    /// The same under the name that Apple's importer gives it.
+    /// Changes the sources while the stream runs, by the name that Swift's importer of Objective-C gives the function.
     @discardableResult
     public func apply(_ options: PhenixUserMediaOptions!) -> PhenixRequestStatus { applyOptions(options) }
 }
 
+/// The status that the task of a call sets.
 private final class Answer: Sendable {
     let status = Mutex(PhenixRequestStatus.ok)
 }

@@ -2,37 +2,44 @@ import FoundationEssentials
 public import PCastCore
 import SwiftProtobuf
 
-/// The client's half of the conversation, across as many connections as it takes: numbers requests, and answers each
-/// of them exactly once.
+/// The client's side of the signaling conversation, which may need several connections. It numbers requests and gives
+/// exactly one result for each.
 public struct ClientConversation: Machine {
+    /// An event of the connection.
     public enum Input: Sendable {
-        /// A WebSocket is open.
+        /// A WebSocket was opened.
         case connected
-        /// It is not any more: whatever waits for a response fails.
+        /// The WebSocket was closed. All outstanding requests fail.
         case disconnected
+        /// A WebSocket message arrived.
         case received(SignalingFrame)
     }
 
+    /// An action for the caller, or an event.
     public enum Output: Hashable, Sendable {
+        /// Send the frame.
         case send(SignalingFrame)
-        /// What became of a request.
+        /// The result of a request.
         case answered(SignalingRequestID, Result<SignalingResponse, SignalingFailure>)
+        /// A notification of the platform arrived.
         case event(SignalingEvent)
-        /// Measured by each ping.
+        /// The round-trip time of a ping.
         case roundTripTime(TimeSpan)
-        /// The platform said nothing for ``silenceLimit``: close the connection. Requests have failed already.
+        /// Nothing arrived for ``silenceLimit``: close the connection. Outstanding requests have failed.
         case unresponsive
     }
 
-    /// A response later than this counts for nothing.
+    /// The time after which a request without a response fails.
     public static let requestTimeout = TimeSpan.milliseconds(10_000)
-    /// Proxies cut WebSockets that are silent for a minute (OPS4).
+    /// The interval between pings. Proxies close idle WebSockets: nginx does so after 60 s by default
+    /// (`proxy_read_timeout`).
     public static let pingInterval = TimeSpan.milliseconds(25_000)
+    /// The time without a message after which the platform is considered unresponsive.
     public static let silenceLimit = TimeSpan.milliseconds(60_000)
-    /// Requests that may wait for their responses at one time; more fail at once.
+    /// The maximum number of outstanding requests. Further requests fail at once.
     public static let maximumOutstanding = 64
 
-    /// Messages that could not be read, or that answer nothing that was asked.
+    /// The number of messages that were malformed or matched no request.
     public private(set) var malformedCount = 0
 
     private struct Outstanding {
@@ -49,14 +56,14 @@ public struct ClientConversation: Machine {
     private let form: SignalingFrame.Form
     private var connection: Connection?
     private var lastID: UInt64 = 0
-    /// In the order of their deadlines.
+    /// The outstanding requests in the order of their deadlines.
     private var outstanding: [Outstanding] = []
     private var outputs: [Output] = []
 
-    /// - Parameter form: How messages are written; whatever comes is read.
+    /// Creates a conversation without a connection. Messages are sent in this form; both forms are received.
     public init(form: SignalingFrame.Form = .text) { self.form = form }
 
-    /// Sends a request; its end comes as ``Output/answered(_:_:)``.
+    /// Sends a request and returns its ID. The result arrives as ``Output/answered(_:_:)``.
     public mutating func request(_ request: SignalingRequest, at now: Instant) -> SignalingRequestID {
         lastID += 1
         let id = SignalingRequestID(number: lastID)
@@ -73,6 +80,7 @@ public struct ClientConversation: Machine {
         return id
     }
 
+    /// Processes an event of the connection.
     public mutating func handle(_ input: Input, at now: Instant) {
         switch input {
         case .connected:
@@ -86,6 +94,7 @@ public struct ClientConversation: Machine {
         }
     }
 
+    /// Handles timeouts and sends pings that are due.
     public mutating func advance(to now: Instant) {
         while let first = outstanding.first, first.deadline <= now {
             outstanding.removeFirst()
@@ -100,8 +109,10 @@ public struct ClientConversation: Machine {
         }
     }
 
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
+    /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         let life = connection.map { min($0.nextPing, $0.lastHeard + Self.silenceLimit) }
         return Instant.earlier(outstanding.first?.deadline, life)
@@ -109,17 +120,19 @@ public struct ClientConversation: Machine {
 }
 
 extension ClientConversation {
+    /// Ends the connection.
     private mutating func disconnect() {
         connection = nil
         fail(.disconnected)
     }
 
+    /// Fails all outstanding requests.
     private mutating func fail(_ failure: SignalingFailure) {
         outputs += outstanding.map { .answered($0.id, .failure(failure)) }
         outstanding = []
     }
 
-    /// Pings are numbered like requests but not waited for: silence is what counts.
+    /// Sends a ping. Pings are numbered like requests, but only silence has a timeout.
     private mutating func ping(at now: Instant) {
         connection?.nextPing = now + Self.pingInterval
         lastID += 1
@@ -127,6 +140,7 @@ extension ClientConversation {
         send(ping, id: SignalingRequestID(number: lastID))
     }
 
+    /// Sends a message in a request envelope.
     private mutating func send(_ message: any Message, id: SignalingRequestID) {
         let envelope = MQRequest.with {
             $0.requestID = id.wire
@@ -136,6 +150,7 @@ extension ClientConversation {
         outputs.append(.send(SignalingFrame(envelope, form: form)))
     }
 
+    /// Processes a received frame.
     private mutating func receive(_ frame: SignalingFrame, at now: Instant) {
         do {
             let envelope = try frame.response()
@@ -151,6 +166,7 @@ extension ClientConversation {
         }
     }
 
+    /// Processes the response to a ping. A timestamp that no ping can have is malformed.
     private mutating func receive(_ pong: MQPingPong, at now: Instant) {
         let origin = Instant(nanoseconds: Int64(bitPattern: pong.originTimestamp))
         guard origin <= now, origin.nanoseconds >= now.nanoseconds &- Self.silenceLimit.nanoseconds else {
@@ -160,6 +176,7 @@ extension ClientConversation {
         outputs.append(.roundTripTime(now - origin))
     }
 
+    /// Processes the response to a request.
     private mutating func receiveResponse(_ envelope: MQResponse) {
         guard let id = SignalingRequestID(wire: envelope.requestID),
             let index = outstanding.firstIndex(where: { $0.id == id })
@@ -172,6 +189,7 @@ extension ClientConversation {
         outputs.append(.answered(id, result))
     }
 
+    /// Returns the result in a response envelope.
     private func result(
         of envelope: MQResponse, expecting typeName: String
     ) -> Result<SignalingResponse, SignalingFailure> {

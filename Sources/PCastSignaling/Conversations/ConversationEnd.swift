@@ -1,11 +1,12 @@
-/// Why the platform ends a conversation.
+/// The reason for which the platform ends a conversation.
 public enum ConversationEnd: Hashable, Sendable {
-    /// The client said `Bye`, and was answered.
+    /// The client sent `Bye` and received its response.
     case bye
-    /// Nothing was heard for ``ServerConversation/silenceLimit``.
+    /// Nothing arrived for ``ServerConversation/silenceLimit``.
     case unresponsive
-    /// No session within ``ServerConversation/authenticationLimit``.
+    /// The client did not authenticate within ``ServerConversation/authenticationLimit``.
     case unauthenticated
-    /// ``ServerConversation/maximumMalformed`` messages could not be read.
+    /// The client sent ``ServerConversation/maximumMalformed`` malformed messages, or
+    /// ``ServerConversation/maximumExcess`` requests above its rate limit.
     case malformed
 }

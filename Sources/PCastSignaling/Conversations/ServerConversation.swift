@@ -2,54 +2,62 @@ import FoundationEssentials
 public import PCastCore
 import SwiftProtobuf
 
-/// The platform's half of the conversation over one WebSocket: hands out requests once their sender has authenticated,
-/// and sees to it that each is answered exactly once.
+/// The platform's side of the signaling conversation over one WebSocket. It emits requests after the client has
+/// authenticated, and ensures that each gets exactly one response.
 ///
-/// A client may send `SetupStream` right behind `Authenticate`; it is handed out when that was answered with `ok`.
+/// A client may send `SetupStream` directly after `Authenticate`. It is emitted after the authentication has succeeded.
 public struct ServerConversation: Machine {
+    /// An event of the WebSocket, or a message of the platform.
     public enum Input: Sendable {
+        /// A WebSocket message arrived.
         case received(SignalingFrame)
-        /// The same of a frame that came too soon after others: it is refused, and counts as one that cannot be read.
+        /// A WebSocket message arrived that exceeds the client's rate limit. It is refused. If it is not a request, it
+        /// counts as malformed.
         case receivedTooOften(SignalingFrame)
-        /// A WebSocket ping or pong came (RFC 6455, section 5.5).
+        /// A WebSocket ping or pong arrived (RFC 6455, section 5.5).
         case heard
-        /// The answer to a request, of the same name. One that comes too late is dropped.
+        /// Send the response to a request of the same type. A late response is dropped.
         case respond(SignalingRequestID, SignalingResponse)
+        /// Send a notification.
         case event(SignalingEvent)
     }
 
+    /// An action for the caller.
     public enum Output: Hashable, Sendable {
+        /// Send the frame.
         case send(SignalingFrame)
-        /// To be answered with ``Input/respond(_:_:)``.
+        /// Process the request and respond with ``Input/respond(_:_:)``.
         case request(SignalingRequestID, SignalingRequest)
-        /// A request was answered `timeout` because nobody else did; undo what is being done for it.
+        /// The request had no response in time, and the status `timeout` was sent. Undo what was done for it.
         case expired(SignalingRequestID)
         /// Send a WebSocket ping.
         case ping
-        /// Send what is to be sent, and close the WebSocket. The last output.
+        /// Send the queued frames and close the WebSocket. It is the last output.
         case close(ConversationEnd)
     }
 
-    /// A request that is not answered in this time is answered `timeout`.
+    /// The time after which a request without a response gets the status `timeout`.
     public static let requestTimeout = TimeSpan.milliseconds(10_000)
-    /// Proxies cut WebSockets that are silent for a minute (OPS4).
+    /// The interval between WebSocket pings. Proxies close idle WebSockets: nginx does so after 60 s by default
+    /// (`proxy_read_timeout`).
     public static let pingInterval = TimeSpan.milliseconds(25_000)
+    /// The time without a message after which the client is considered unresponsive.
     public static let silenceLimit = TimeSpan.milliseconds(60_000)
-    /// A client that has no session after this time is sent away.
+    /// The time within which a client has to authenticate.
     public static let authenticationLimit = TimeSpan.milliseconds(30_000)
-    /// Requests that may wait for their answers at one time; more are answered `rate-limited`.
+    /// The maximum number of outstanding requests. Further requests get the status `rate-limited`.
     public static let maximumOutstanding = 64
-    /// Messages that cannot be read, until the conversation ends.
+    /// The number of malformed messages after which the conversation ends.
     public static let maximumMalformed = 16
 
-    /// Requests that come too soon after others, until the conversation ends.
+    /// The number of requests above the rate limit after which the conversation ends.
     public static let maximumExcess = 1_024
-    /// Bytes of a ping's payload: two numbers, and what later versions may add.
+    /// The maximum size of a ping's payload in bytes: two numbers, and space for later versions.
     static let maximumPingSize = 64
 
     private var excessCount = 0
 
-    /// Messages that could not be read.
+    /// The number of malformed messages.
     public private(set) var malformedCount = 0
 
     private enum Authentication {
@@ -61,34 +69,35 @@ public struct ServerConversation: Machine {
         let wireID: String
         let request: SignalingRequest
         let deadline: Instant
-        /// It waits for the answer to an `Authenticate`.
+        /// Whether the request waits for the result of an `Authenticate`.
         var isHeld: Bool
     }
 
     private var form = SignalingFrame.Form.text
     private var authentication = Authentication.none
-    /// Since when there is no session: a failed attempt does not begin that time anew. Nil while there is one.
+    /// The time since which the client is not authenticated; nil while it is. A failed attempt does not restart it.
     private var unauthenticatedSince: Instant?
     private var lastHeard: Instant
     private var nextPing: Instant
     private var isClosed = false
     private var lastID: UInt64 = 0
-    /// In the order of their deadlines.
+    /// The outstanding requests in the order of their deadlines.
     private var outstanding: [Outstanding] = []
     private var outputs: [Output] = []
 
-    /// A WebSocket was opened `now`.
+    /// Creates the conversation of a WebSocket that was opened at `now`.
     public init(at now: Instant) {
         unauthenticatedSince = now
         lastHeard = now
         nextPing = now + Self.pingInterval
     }
 
-    /// Whether the client has a session.
+    /// Whether the client has authenticated.
     public var isAuthenticated: Bool {
         if case .done = authentication { true } else { false }
     }
 
+    /// Processes an event of the WebSocket, or sends a message of the platform. It has no effect after the end.
     public mutating func handle(_ input: Input, at now: Instant) {
         guard !isClosed else { return }
         switch input {
@@ -106,6 +115,7 @@ public struct ServerConversation: Machine {
         }
     }
 
+    /// Handles timeouts and requests pings that are due.
     public mutating func advance(to now: Instant) {
         guard !isClosed else { return }
         while !isClosed, let first = outstanding.first, first.deadline <= now {
@@ -122,13 +132,15 @@ public struct ServerConversation: Machine {
         }
     }
 
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? {
         guard !outputs.isEmpty else { return nil }
-        // Thousands of quiet conversations keep no room for what they once said.
+        // Thousands of idle conversations must not retain memory for earlier outputs.
         defer { if outputs.isEmpty { outputs = [] } }
         return outputs.removeFirst()
     }
 
+    /// The time at which ``advance(to:)`` must be called; nil after the end.
     public var deadline: Instant? {
         guard !isClosed else { return nil }
         var deadline = min(nextPing, lastHeard + Self.silenceLimit)
@@ -140,6 +152,7 @@ public struct ServerConversation: Machine {
 // MARK: - From the client
 
 extension ServerConversation {
+    /// Processes a received frame.
     private mutating func receive(_ frame: SignalingFrame, at now: Instant) {
         guard let envelope = try? frame.request(), (1...64).contains(envelope.requestID.utf8.count) else {
             countMalformed()
@@ -162,14 +175,14 @@ extension ServerConversation {
         }
     }
 
-    /// Answers what it can be answered with, and has a limit: who does not stop is sent away.
+    /// Refuses a frame above the rate limit. The conversation ends after a number of such frames.
     private mutating func refuse(_ frame: SignalingFrame) {
         guard let envelope = try? frame.request(), (1...64).contains(envelope.requestID.utf8.count) else {
             countMalformed()
             return
         }
         if let request = try? SignalingRequest(type: envelope.type, payload: envelope.payload) {
-            // Requests that wait for their answers are bounded, and so are these.
+            // These responses have their own bound, because outstanding requests do not bound them.
             send(request.response(.rateLimited).message, wireID: envelope.requestID)
             countExcess()
         } else {
@@ -178,6 +191,7 @@ extension ServerConversation {
         }
     }
 
+    /// Responds to a ping with the same message.
     private mutating func receivePing(_ envelope: MQRequest) {
         if envelope.payload.count <= Self.maximumPingSize, let ping = try? MQPingPong(serializedBytes: envelope.payload)
         {
@@ -188,6 +202,7 @@ extension ServerConversation {
         }
     }
 
+    /// Processes a request, or refuses it if its ID is in use or there are too many.
     private mutating func receive(_ request: SignalingRequest, wireID: String, at now: Instant) {
         if outstanding.contains(where: { $0.wireID == wireID }) {
             sendError("request id in use", wireID: wireID)
@@ -198,6 +213,7 @@ extension ServerConversation {
         }
     }
 
+    /// Emits a request if the client may send it. A request during the authentication waits for it.
     private mutating func admit(_ request: SignalingRequest, wireID: String, at now: Instant) {
         var isHeld = false
         switch (request, authentication) {
@@ -219,11 +235,13 @@ extension ServerConversation {
         if !isHeld { outputs.append(.request(id, request)) }
     }
 
+    /// Counts a request above the rate limit.
     private mutating func countExcess() {
         excessCount += 1
         if excessCount >= Self.maximumExcess { close(.malformed) }
     }
 
+    /// Counts a malformed message.
     private mutating func countMalformed() {
         malformedCount += 1
         if malformedCount >= Self.maximumMalformed { close(.malformed) }
@@ -233,6 +251,7 @@ extension ServerConversation {
 // MARK: - To the client
 
 extension ServerConversation {
+    /// Sends the response to an outstanding request.
     private mutating func respond(to id: SignalingRequestID, _ response: SignalingResponse, at now: Instant) {
         guard let index = outstanding.firstIndex(where: { $0.id == id }) else { return }
         let answered = outstanding.remove(at: index)
@@ -246,7 +265,7 @@ extension ServerConversation {
         }
     }
 
-    /// What waited for the session is handed out, or refused.
+    /// Processes the result of the authentication. Waiting requests are emitted or refused.
     private mutating func finishAuthentication(isAccepted: Bool, at now: Instant) {
         authentication = isAccepted ? .done : .none
         unauthenticatedSince = isAccepted ? nil : unauthenticatedSince ?? now
@@ -260,10 +279,12 @@ extension ServerConversation {
         }
     }
 
+    /// Sends an `mq.Error`.
     private mutating func sendError(_ reason: String, wireID: String) {
         send(MQError.with { $0.reason = reason }, wireID: wireID)
     }
 
+    /// Sends a message in a response envelope.
     private mutating func send(_ message: any Message, wireID: String, as kind: MQResponse.MessageType = .response) {
         let envelope = MQResponse.with {
             $0.messageType = kind
@@ -274,6 +295,7 @@ extension ServerConversation {
         outputs.append(.send(SignalingFrame(envelope, form: form)))
     }
 
+    /// Ends the conversation.
     private mutating func close(_ end: ConversationEnd) {
         isClosed = true
         outstanding = []

@@ -2,7 +2,7 @@ import FoundationEssentials
 import SwiftProtobuf
 
 extension SwiftProtobufContiguousBytes {
-    /// The wire format of a message of ours, whose required fields are all set.
+    /// Encodes a message of this program in the wire format. All its required fields must be set.
     init(serializing message: some Message) {
         do {
             self = try message.serializedBytes()

@@ -2,20 +2,24 @@ import FoundationEssentials
 import PCastCore
 import SwiftProtobuf
 
-/// One message of the WebSocket: an envelope of package `mq`, as base 64 in a text message, which is how Phenix's Web
-/// SDK writes it, or as it is in a binary one.
+/// A WebSocket message with an envelope of the package `mq`. A text message contains it in Base64, as Phenix's Web SDK
+/// does. A binary message contains the bytes.
 public enum SignalingFrame: Hashable, Sendable {
+    /// A text message.
     case text(String)
+    /// A binary message.
     case binary([UInt8])
 
-    /// Which of the two a peer writes.
+    /// The form in which a peer sends messages.
     public enum Form: Hashable, Sendable { case text, binary }
 
-    /// In bytes of the WebSocket message; longer ones are refused.
+    /// The maximum size of a WebSocket message in bytes. Larger ones are refused.
     public static let maximumSize = 256 * 1024
 
+    /// Creates the message with a request envelope.
     public init(_ request: MQRequest, form: Form) { self.init(envelope: request, form: form) }
 
+    /// Creates the message with a response envelope.
     public init(_ response: MQResponse, form: Form) { self.init(envelope: response, form: form) }
 
     private init(envelope: some Message, form: Form) {
@@ -23,6 +27,7 @@ public enum SignalingFrame: Hashable, Sendable {
         self = form == .text ? .text(Base64.encode(bytes)) : .binary(bytes)
     }
 
+    /// The form of the message.
     public var form: Form {
         switch self {
         case .text: .text
@@ -30,7 +35,7 @@ public enum SignalingFrame: Hashable, Sendable {
         }
     }
 
-    /// Its length as a WebSocket message, in bytes.
+    /// The size of the WebSocket message in bytes.
     public var byteCount: Int {
         switch self {
         case .text(let text): text.utf8.count
@@ -38,12 +43,15 @@ public enum SignalingFrame: Hashable, Sendable {
         }
     }
 
-    /// The request that a client put in it.
+    /// Returns the request envelope of a client. Throws ``SignalingFrameError`` if the message is too large or
+    /// malformed.
     public func request() throws(SignalingFrameError) -> MQRequest { try envelope() }
 
-    /// The answer or event that the platform put in it.
+    /// Returns the response envelope of the platform, with a response or a notification. Throws ``SignalingFrameError``
+    /// if the message is too large or malformed.
     public func response() throws(SignalingFrameError) -> MQResponse { try envelope() }
 
+    /// Returns the envelope. Throws an error if the message is too large or malformed.
     private func envelope<Envelope: Message>() throws(SignalingFrameError) -> Envelope {
         guard byteCount <= Self.maximumSize else { throw .tooLarge(byteCount: byteCount) }
         guard let bytes else { throw .notBase64 }
@@ -51,6 +59,7 @@ public enum SignalingFrame: Hashable, Sendable {
         return envelope
     }
 
+    /// The encoded envelope; nil if a text message is not Base64.
     private var bytes: [UInt8]? {
         switch self {
         case .text(let text): Base64.decode(text)

@@ -1,8 +1,9 @@
-/// Why a WebSocket message cannot be read.
+/// The reason for which a WebSocket message cannot be read.
 public enum SignalingFrameError: Error, Hashable, Sendable {
-    /// Longer than ``SignalingFrame/maximumSize``.
+    /// The message is longer than ``SignalingFrame/maximumSize``.
     case tooLarge(byteCount: Int)
+    /// The text message is not Base64.
     case notBase64
-    /// No protobuf message, or one that lacks required fields.
+    /// The content is not a protobuf message, or lacks required fields.
     case notAnEnvelope
 }

@@ -1,13 +1,11 @@
-/// The option of an answer that says why nothing was done.
+// The prefix of the response's option that contains the reason of a refusal.
 private let reasonMark = "refused-because="
+// The maximum length of a reason in characters.
 private let longestReason = 400
 
 extension PCastSetRemoteDescriptionResponse {
-    /// An answer that changes nothing.
-    ///
-    /// - Parameters:
-    ///   - status: the word of the protocol.
-    ///   - reason: in words for people.
+    /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
+    /// people.
     public init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
@@ -17,14 +15,8 @@ extension PCastSetRemoteDescriptionResponse {
 
 extension PCastSetupStreamResponse {
 
-    /// An answer that sets nothing up.
-    ///
-    /// The messages have no field for a reason, so that it is an option of the answer: who knows no such option passes
-    /// it over, and has the status.
-    ///
-    /// - Parameters:
-    ///   - status: the word of the protocol.
-    ///   - reason: in words for people.
+    /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
+    /// people. The message has no field for a reason, so it is an option, which other clients ignore.
     public init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
@@ -32,7 +24,7 @@ extension PCastSetupStreamResponse {
         createStreamResponse.options = ["\(reasonMark)\(reason.prefix(longestReason))"]
     }
 
-    /// Why nothing was set up, in the platform's words; nil where it has none.
+    /// The platform's reason for the refusal as a text for people; nil if there is none.
     public var refusalReason: String? {
         createStreamResponse.options.first { $0.hasPrefix(reasonMark) }
             .map { String($0.dropFirst(reasonMark.count).prefix(longestReason)) }

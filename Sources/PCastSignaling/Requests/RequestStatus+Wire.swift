@@ -1,7 +1,7 @@
 public import PCastCore
 
 extension RequestStatus {
-    /// The word that stands in the `status` of a response.
+    /// The status in a response of the protocol.
     public var wire: String {
         switch self {
         case .ok: "ok"
@@ -21,7 +21,7 @@ extension RequestStatus {
         }
     }
 
-    /// Reads the `status` of a response; a word that nobody knows is a failure.
+    /// Parses the status of a response. An unknown status becomes ``failed``.
     public init(wire text: String) {
         switch text {
         case "origin-stream-not-found", "origin-not-found", "origin-stream-ended", "origin-ended",

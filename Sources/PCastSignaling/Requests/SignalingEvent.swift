@@ -1,19 +1,23 @@
 import FoundationEssentials
 import SwiftProtobuf
 
-/// What the platform tells a client without being asked. It travels as a response with an empty request id.
+/// A notification that the platform sends to a client. It is sent as a response with an empty request ID.
 public enum SignalingEvent: Hashable, Sendable {
+    /// A stream has ended.
     case streamEnded(PCastStreamEnded)
-    /// The stream's media connection is gone, and the stream is not: it is to be set up again.
+    /// The stream's media connection is lost, and the stream has to be set up again.
     case streamIdle(PCastStreamIdle)
+    /// The data quality of a stream has changed.
     case streamDataQuality(PCastStreamDataQuality)
+    /// The connection was closed.
     case connectionDisconnected(PCastConnectionDisconnected)
 }
 
 extension SignalingEvent {
-    /// The full name of its message, which is the `type` of the envelope.
+    /// The full name of the message, which is the `type` of the envelope.
     public var typeName: String { type(of: message).protoMessageName }
 
+    /// The message of the protocol.
     var message: any Message {
         switch self {
         case .streamEnded(let message): message
@@ -23,7 +27,8 @@ extension SignalingEvent {
         }
     }
 
-    /// Reads the payload of an envelope; nil for a type that is no event. Throws for a payload that is not of its type.
+    /// Parses the payload of an envelope; nil for a type that is not a notification. Throws an error for a malformed
+    /// payload.
     init?(type: String, payload: Data) throws {
         switch type {
         case PCastStreamEnded.protoMessageName: self = .streamEnded(try PCastStreamEnded(serializedBytes: payload))

@@ -1,18 +1,19 @@
 public import PCastCore
 
-/// Why a request has no response.
+/// The reason for which a request has no usable response.
 public enum SignalingFailure: Error, Hashable, Sendable {
-    /// None came within ``ClientConversation/requestTimeout``.
+    /// No response arrived within ``ClientConversation/requestTimeout``.
     case timeout
-    /// The connection broke, or there was none.
+    /// The connection was lost, or there was none.
     case disconnected
-    /// ``ClientConversation/maximumOutstanding`` requests are waiting already.
+    /// There are already ``ClientConversation/maximumOutstanding`` outstanding requests.
     case tooManyOutstanding
-    /// The platform answered `mq.Error` with this reason.
+    /// The platform responded with `mq.Error` and this reason.
     case refused(reason: String)
-    /// The response is of another type than the request, or cannot be read.
+    /// The response does not match the request, or is malformed.
     case malformedResponse
 
+    /// The status for the application.
     public var status: RequestStatus {
         switch self {
         case .timeout: .timeout

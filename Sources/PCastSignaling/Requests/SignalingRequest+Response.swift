@@ -2,7 +2,7 @@ public import PCastCore
 import SwiftProtobuf
 
 extension SignalingRequest {
-    /// The answer that tells a status and nothing else.
+    /// Returns the response with a status and no other content.
     public func response(_ status: RequestStatus) -> SignalingResponse {
         let status = status.wire
         switch self {

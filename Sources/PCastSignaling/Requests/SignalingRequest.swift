@@ -1,40 +1,41 @@
 import FoundationEssentials
 import SwiftProtobuf
 
-/// What a client asks of the platform.
+/// A request of a client to the platform.
 public enum SignalingRequest: Hashable, Sendable {
-    /// Begins a session, or goes on with one.
+    /// Begins or resumes a session.
     case authenticate(PCastAuthenticate)
     /// Ends the session.
     case bye(PCastBye)
     /// Publishes or views a stream. An empty `createStream.sessionID` means the session of this conversation, so that
-    /// the request can follow `authenticate` without waiting for its answer.
+    /// the request can follow `authenticate` without waiting for its response.
     case setupStream(PCastSetupStream)
-    /// Views a stream by its playlists.
+    /// Views a stream through its playlists.
     case setupPlaylistStream(PCastSetupPlaylistStream)
-    /// Tells the description that the client set on its own side.
+    /// Reports the local description that the client has set.
     case setLocalDescription(PCastSetLocalDescription)
-    /// Hands over the client's description.
+    /// Sends the client's description.
     case setRemoteDescription(PCastSetRemoteDescription)
-    /// Asks for an offer of the platform.
+    /// Requests an offer of the platform.
     case createOfferDescription(PCastCreateOfferDescription)
-    /// Asks for the platform's answer.
+    /// Requests the platform's answer.
     case createAnswerDescription(PCastCreateAnswerDescription)
-    /// Hands over the client's ICE candidates.
+    /// Sends the client's ICE candidates.
     case addIceCandidates(PCastAddIceCandidates)
-    /// Tells the states of the client's peer connection.
+    /// Reports the states of the client's peer connection.
     case updateStreamState(PCastUpdateStreamState)
-    /// Ends a stream, or the viewing of one.
+    /// Ends a stream, or a view of one.
     case destroyStream(PCastDestroyStream)
 }
 
 extension SignalingRequest {
-    /// The full name of its message, which is the `type` of the envelope.
+    /// The full name of the message, which is the `type` of the envelope.
     public var typeName: String { type(of: message).protoMessageName }
 
-    /// The `type` of the envelope that answers it.
+    /// The `type` of the response's envelope.
     var responseTypeName: String { typeName + "Response" }
 
+    /// The message of the protocol.
     var message: any Message {
         switch self {
         case .authenticate(let message): message
@@ -51,8 +52,8 @@ extension SignalingRequest {
         }
     }
 
-    /// Reads the payload of an envelope; nil for a type that is no request. Throws for a payload that is not of its
-    /// type.
+    /// Parses the payload of an envelope; nil for a type that is not a request. Throws an error for a malformed
+    /// payload.
     init?(type: String, payload: Data) throws {
         switch type {
         case PCastAuthenticate.protoMessageName: self = .authenticate(try PCastAuthenticate(serializedBytes: payload))
@@ -79,9 +80,11 @@ extension SignalingRequest {
     }
 }
 
-/// Only its name: the tokens that it carries are not for logs.
+// The description and the mirror contain only the type, because logs must not contain the tokens of requests.
 extension SignalingRequest: CustomStringConvertible, CustomReflectable {
+    /// The full name of the message, without its content.
     public var description: String { typeName }
 
+    /// The mirror without children, which hides the content from `dump`.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

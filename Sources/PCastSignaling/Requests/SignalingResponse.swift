@@ -2,29 +2,40 @@ import FoundationEssentials
 public import PCastCore
 import SwiftProtobuf
 
-/// The platform's answer to a request of the same name.
+/// The platform's response to a ``SignalingRequest`` of the same name.
 public enum SignalingResponse: Hashable, Sendable {
+    /// The response to `authenticate`.
     case authenticate(PCastAuthenticateResponse)
+    /// The response to `bye`.
     case bye(PCastByeResponse)
+    /// The response to `setupStream`.
     case setupStream(PCastSetupStreamResponse)
+    /// The response to `setupPlaylistStream`.
     case setupPlaylistStream(PCastSetupPlaylistStreamResponse)
+    /// The response to `setLocalDescription`.
     case setLocalDescription(PCastSetLocalDescriptionResponse)
+    /// The response to `setRemoteDescription`.
     case setRemoteDescription(PCastSetRemoteDescriptionResponse)
+    /// The response to `createOfferDescription`.
     case createOfferDescription(PCastCreateOfferDescriptionResponse)
+    /// The response to `createAnswerDescription`.
     case createAnswerDescription(PCastCreateAnswerDescriptionResponse)
+    /// The response to `addIceCandidates`.
     case addIceCandidates(PCastAddIceCandidatesResponse)
+    /// The response to `updateStreamState`.
     case updateStreamState(PCastUpdateStreamStateResponse)
+    /// The response to `destroyStream`.
     case destroyStream(PCastDestroyStreamResponse)
 }
 
 extension SignalingResponse {
-    /// The full name of its message, which is the `type` of the envelope.
+    /// The full name of the message, which is the `type` of the envelope.
     public var typeName: String { type(of: message).protoMessageName }
 
-    /// How the request ended.
+    /// The result of the request.
     public var status: RequestStatus { RequestStatus(wire: statusText) }
 
-    /// The word of the wire for it.
+    /// The result in the form of the protocol.
     public var statusText: String {
         switch self {
         case .authenticate(let message): message.status
@@ -41,6 +52,7 @@ extension SignalingResponse {
         }
     }
 
+    /// The message of the protocol.
     var message: any Message {
         switch self {
         case .authenticate(let message): message
@@ -57,8 +69,8 @@ extension SignalingResponse {
         }
     }
 
-    /// Reads the payload of an envelope; nil for a type that is no response. Throws for a payload that is not of its
-    /// type.
+    /// Parses the payload of an envelope; nil for a type that is not a response. Throws an error for a malformed
+    /// payload.
     init?(type: String, payload: Data) throws {
         switch type {
         case PCastAuthenticateResponse.protoMessageName:

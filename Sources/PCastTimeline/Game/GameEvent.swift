@@ -1,87 +1,103 @@
 public import PCastCore
 public import PCastJSON
 
-/// Something that happened in a game (seed 002, Game Event).
+/// An event of a game (Quickplay: Game Event).
 public struct GameEvent: TimelineRecord {
+    /// The event as a JSON object.
     public var object: JSONObject
 
+    /// Creates an event from a JSON object, without validation.
     public init(_ object: JSONObject) { self.object = object }
 
-    /// - Throws: `TimelineError` for what is too much, no JSON, or not as the schema has it.
+    /// Parses and validates an event. Throws ``TimelineError`` if it is not JSON, exceeds the limits or violates the
+    /// schema.
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
         object = try JSONObject(parsing: bytes, within: limits)
         try check()
     }
 
-    /// - Throws: `TimelineError` where a field is not as the schema has it.
+    /// Validates the event. Throws ``TimelineError`` if a field violates the schema.
     public func check() throws(TimelineError) { try TimelineSchema.gameEvent.check(object) }
 
+    /// The description of the event for people; nil if there is none.
     public var description: String? {
         get { text("description") }
         set { set("description", newValue) }
     }
 
+    /// The ID of the event; nil if there is none.
     public var id: String? {
         get { text("id") }
         set { set("id", newValue) }
     }
 
+    /// The team of the event; nil if there is none.
     public var teamInvolved: TeamSide? {
         get { word("teamInvolved") }
         set { set("teamInvolved", newValue) }
     }
 
-    /// When it happened, as it was given (RFC 3339).
+    /// The time at which the event happened, as text (RFC 3339); nil if there is none.
     public var timestamp: String? {
         get { text("timestamp") }
         set { set("timestamp", newValue) }
     }
 
+    /// The period of the game; nil if there is none.
     public var period: String? {
         get { text("period") }
         set { set("period", newValue) }
     }
 
+    /// The type of the event; nil if there is none.
     public var type: GameEventKind? {
         get { word("type") }
         set { set("type", newValue) }
     }
 
+    /// The start time, as text (RFC 3339); nil if there is none.
     public var startTime: String? {
         get { text("startTime") }
         set { set("startTime", newValue) }
     }
 
+    /// The players of the event; nil if there are none.
     public var players: [EventPlayer]? {
         get { records("players") }
         set { set("players", newValue) }
     }
 
+    /// The score after the event; nil if there is none.
     public var scorecard: Scorecard? {
         get { record("scorecard") }
         set { set("scorecard", newValue) }
     }
 
-    /// The moment that `timestamp` names; nil where there is none.
+    /// The time at which the event happened; nil if `timestamp` is missing or is not a time.
     public var moment: WallTime? { timestamp.flatMap { Timestamp.parse($0) } }
 }
 
-/// Somebody who had to do with an event.
+/// A player who took part in an event.
 public struct EventPlayer: TimelineRecord {
+    /// The player as a JSON object.
     public var object: JSONObject
 
+    /// Creates a player from a JSON object, without validation.
     public init(_ object: JSONObject) { self.object = object }
 
+    /// The ID of the player; nil if there is none.
     public var id: String? {
         get { text("id") }
         set { set("id", newValue) }
     }
 
+    /// The name of the player; nil if there is none.
     public var name: String? {
         get { text("name") }
         set { set("name", newValue) }
     }
 
+    /// The role of the player in the event; nil if there is none.
     public var type: EventRole? {
         get { word("type") }
         set { set("type", newValue) }

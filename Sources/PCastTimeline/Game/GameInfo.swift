@@ -1,72 +1,84 @@
 public import PCastCore
 public import PCastJSON
 
-/// What a game is: who plays where and when (seed 002, Game Info).
+/// The description of a game: the teams, the venue and the time (Quickplay: Game Info).
 public struct GameInfo: TimelineRecord {
+    /// The description as a JSON object.
     public var object: JSONObject
 
+    /// Creates a description from a JSON object, without validation.
     public init(_ object: JSONObject) { self.object = object }
 
-    /// - Throws: `TimelineError` for what is too much, no JSON, or not as the schema has it.
+    /// Parses and validates a description. Throws ``TimelineError`` if it is not JSON, exceeds the limits or violates
+    /// the schema.
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
         object = try JSONObject(parsing: bytes, within: limits)
         try check()
     }
 
-    /// - Throws: `TimelineError` where a field is not as the schema has it.
+    /// Validates the description. Throws ``TimelineError`` if a field violates the schema.
     public func check() throws(TimelineError) { try TimelineSchema.gameInfo.check(object) }
 
+    /// The ID of the game; nil if there is none.
     public var id: String? {
         get { text("id") }
         set { set("id", newValue) }
     }
 
+    /// The number of the match; nil if there is none.
     public var matchNumber: String? {
         get { text("matchNumber") }
         set { set("matchNumber", newValue) }
     }
 
+    /// The season; nil if there is none.
     public var season: String? {
         get { text("season") }
         set { set("season", newValue) }
     }
 
+    /// The series; nil if there is none.
     public var series: String? {
         get { text("series") }
         set { set("series", newValue) }
     }
 
+    /// The scheduled start, as text (RFC 3339); nil if there is none.
     public var scheduledStart: String? {
         get { text("scheduledStart") }
         set { set("scheduledStart", newValue) }
     }
 
-    /// When this was so, as it was given (RFC 3339).
+    /// The time from which the description applies, as text (RFC 3339); nil if there is none.
     public var timestamp: String? {
         get { text("timestamp") }
         set { set("timestamp", newValue) }
     }
 
+    /// The ID of the venue; nil if there is none.
     public var venueID: String? {
         get { text("venue_id") }
         set { set("venue_id", newValue) }
     }
 
+    /// The name of the venue; nil if there is none.
     public var venueName: String? {
         get { text("venue_name") }
         set { set("venue_name", newValue) }
     }
 
+    /// The year of the game; nil if there is none.
     public var gameYear: String? {
         get { text("game_year") }
         set { set("game_year", newValue) }
     }
 
+    /// The teams; nil if there are none.
     public var teams: [Team]? {
         get { records("teams") }
         set { set("teams", newValue) }
     }
 
-    /// The moment that `timestamp` names; nil where there is none.
+    /// The time from which the description applies; nil if `timestamp` is missing or is not a time.
     public var moment: WallTime? { timestamp.flatMap { Timestamp.parse($0) } }
 }

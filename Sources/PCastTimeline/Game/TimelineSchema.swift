@@ -1,13 +1,12 @@
 import PCastCore
 import PCastJSON
 
-/// The JSON schemas of seed 002. No field is required and others may stand beside them; what is there has to be of its type.
-/// Lists are of one kind of element, which the schemas write as a list of one.
+/// The JSON schema of a record (Quickplay: Game Info and Game Event). No field is required, and additional fields are
+/// permitted. A known field must have its type. All elements of a list have the same type.
 ///
-/// The type of an event is any text, for each sport has its own (``GameEventKind``). Teams, players and the scorecard are as the
-/// schemas have them; what somebody did that no word of theirs says is `unknown`.
-///
-/// The id of an event is said to be a date there. It is an id, by which a feed names an event again, and any text is taken.
+/// The type of an event is any text, because each sport has its own (``GameEventKind``). A player's role that the
+/// schema does not have is `unknown`. Quickplay's schema declares the ID of an event as a date. It identifies the event
+/// in the feed, so it is any text here.
 struct TimelineSchema: Sendable {
     fileprivate indirect enum Shape: Sendable {
         case text
@@ -19,8 +18,10 @@ struct TimelineSchema: Sendable {
 
     fileprivate let shape: Shape
 
+    /// Validates an object. Throws an error if a field violates the schema.
     func check(_ object: JSONObject) throws(TimelineError) { try Self.check(.object(object), shape, "") }
 
+    /// Validates the value at a path. Throws an error if it violates the schema.
     private static func check(_ value: JSONValue, _ shape: Shape, _ path: String) throws(TimelineError) {
         let field = path.isEmpty ? "the message" : "“\(path)”"
         switch (shape, value) {
@@ -39,6 +40,7 @@ struct TimelineSchema: Sendable {
         }
     }
 
+    /// The schema of ``GameInfo``.
     static let gameInfo = TimelineSchema(
         shape: .record([
             "id": .text, "matchNumber": .text, "season": .text, "series": .text, "scheduledStart": .time,
@@ -55,6 +57,7 @@ struct TimelineSchema: Sendable {
                 ])),
         ]))
 
+    /// The schema of ``GameEvent``.
     static let gameEvent = TimelineSchema(
         shape: .record([
             "description": .text, "id": .text, "teamInvolved": .words(TeamSide.known.map(\.rawValue)),
@@ -69,6 +72,7 @@ struct TimelineSchema: Sendable {
 }
 
 extension TimelineSchema.Shape {
+    /// The name of the type in errors.
     fileprivate var name: String {
         switch self {
         case .text, .words: "a text"

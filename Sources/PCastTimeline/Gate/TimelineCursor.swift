@@ -1,16 +1,20 @@
 public import PCastCore
 
-/// Follows a log and a playhead, and says what is to be told: nothing before its time.
+/// Follows a log and a playhead, and returns the deliveries that are due. Nothing is delivered before its time.
 public struct TimelineCursor: Sendable {
+    /// The log so far.
     public private(set) var log: TimelineLog
+    /// The revisions that were delivered.
     public private(set) var shown = TimelineShown()
+    /// The present position of the viewer.
     public private(set) var moment: TimelineMoment
-    /// Whether everything is told as soon as it is known.
+    /// Whether each revision is delivered as soon as it is known.
     public let isUngated: Bool
     private let limits: TimelineLimits
-    /// Something was taken of which nothing was told yet.
+    /// Whether revisions were added that have not been delivered yet.
     private var isBehind = false
 
+    /// Creates a cursor with an empty log. With `spoiler`, each revision is delivered as soon as it is known.
     public init(spoiler: Bool = false, within limits: TimelineLimits = .standard) {
         (isUngated, self.limits) = (spoiler, limits)
         log = TimelineLog(within: limits)
@@ -18,14 +22,14 @@ public struct TimelineCursor: Sendable {
         due = nil
     }
 
-    /// The next moment of the programme at which something is to be told; nil where nothing is known of one.
+    /// The next time of the program at which a delivery is due; nil if there is none.
     public private(set) var due: WallTime?
 
-    /// The picture of this moment is seen; nil where nothing tells which.
+    /// Moves to the time of the frame that is shown; nil if the time is unknown. Returns the deliveries that are due.
     public mutating func move(to timecode: WallTime?) -> [TimelineDelivery] {
         guard !isUngated else { return [] }
         let next = timecode.map { TimelineMoment.at($0) } ?? .nowhere
-        // Most pictures are of a moment at which nothing is due.
+        // At most frames, no delivery is due.
         if !isBehind, next >= moment, moment != .nowhere, due.map({ !next.hasReached($0) }) ?? true {
             moment = next
             return []
@@ -35,11 +39,16 @@ public struct TimelineCursor: Sendable {
         return settle()
     }
 
-    /// Takes what the feed says, in its order.
+    /// Adds revisions of the feed in order, and returns the deliveries that are due.
     ///
-    /// - Parameter isHolding: nothing is told of it before the next picture, for it is not known which one is seen now. Who is
-    ///   told everything is told at once.
-    /// - Throws: `TimelineError.gap`, when nothing is taken of what comes behind the gap.
+    /// - Parameters:
+    ///   - revisions: The revisions. Those that are already in the log are ignored.
+    ///   - isHolding: Whether deliveries wait for the next frame, because the present frame is unknown. An ungated
+    ///     cursor does not wait.
+    /// - Returns: The deliveries.
+    /// - Throws: ``TimelineError/gap(expected:got:)`` if a revision is missing, ``TimelineError/full(limit:)`` if there
+    ///   is no space, and ``TimelineError/tooLarge(limit:)`` for a revision that is too large. Earlier revisions of the
+    ///   call stay in the log.
     public mutating func take(
         _ revisions: some Sequence<TimelineRevision>, holding isHolding: Bool = false
     ) throws(TimelineError) -> [TimelineDelivery] {
@@ -51,13 +60,14 @@ public struct TimelineCursor: Sendable {
         return settle()
     }
 
-    /// Another writing of the log begins: all that was told is taken back.
+    /// Begins with another log. Returns the deliveries that withdraw everything that was delivered.
     public mutating func startOver() -> [TimelineDelivery] {
         let told = TimelineGate.deliveries(from: shown, to: TimelineShown(), of: log, at: .nowhere)
         (log, shown, due, isBehind) = (TimelineLog(within: limits), TimelineShown(), nil, false)
         return told
     }
 
+    /// Returns the deliveries for the present log and position.
     private mutating func settle() -> [TimelineDelivery] {
         isBehind = false
         let next = TimelineGate.shown(of: log, at: moment)

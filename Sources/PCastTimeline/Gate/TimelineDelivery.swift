@@ -1,42 +1,52 @@
 public import PCastCore
 
-/// What a viewer is told: that something happened, is otherwise than was told before, or is not so.
+/// A notification of a viewer: an event or description is added, modified or deleted.
 public struct TimelineDelivery: Hashable, Sendable {
+    /// The subject of a delivery.
     public enum Subject: Hashable, Sendable {
+        /// The description of the game.
         case info(GameInfo)
-        /// As it is now; of one that is withdrawn, as it was told last.
+        /// The event as it is now, or as it was last delivered if it is deleted.
         case event(TimelineEventID, GameEvent)
     }
 
-    /// Why something is told that the feed did not say just then.
+    /// The reason for a delivery that the feed did not cause.
     public enum Reason: String, Hashable, Sendable {
-        /// The viewer went back to before it was known.
+        /// The viewer has sought back to before the revision was known.
         case seek
     }
 
+    /// The subject of the delivery.
     public var subject: Subject
+    /// The change of the subject.
     public var type: TimelineChangeType
-    /// Nil for what happened in the game's own order.
+    /// The reason; nil for a delivery in the order of the game.
     public var reason: Reason?
-    /// The revision that says so; of what is taken back because of a seek, the one that was told.
+    /// The number of the revision that is delivered, or that a seek withdraws.
     public var number: SequenceNumber
-    /// When it happened.
+    /// The time at which the event happened.
     public var at: WallTime
-    /// From which moment of the programme on it may be known.
+    /// The time of the program from which the revision may be delivered.
     public var gate: WallTime
 
+    /// The event; nil for a description of the game.
     public var event: GameEvent? { if case .event(_, let event) = subject { event } else { nil } }
 
+    /// The ID of the event; nil for a description of the game.
     public var eventID: TimelineEventID? { if case .event(let id, _) = subject { id } else { nil } }
 
+    /// The description of the game; nil for an event.
     public var info: GameInfo? { if case .info(let info) = subject { info } else { nil } }
 }
 
-/// What became of an event (seed 002's `ChangeType`, by its words).
+/// The change of an event (Quickplay: `ChangeType`, with the same words).
 public enum TimelineChangeType: String, Hashable, Sendable, CaseIterable {
+    /// The event is new.
     case added
+    /// The event has changed.
     case modified
+    /// The event was withdrawn.
     case deleted
-    /// Of the game as a whole, which comes without.
+    /// The change is of the description of the game, which has no type.
     case unknown
 }

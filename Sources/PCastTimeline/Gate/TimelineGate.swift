@@ -1,11 +1,12 @@
-/// What may be known at a moment of the programme: a function of the log and that moment, and of nothing else. However a
-/// viewer came there, the same is shown.
+/// Determines the revisions that may be delivered at a position of the program. The result depends only on the log and
+/// the position, not on how the viewer got there.
 ///
-/// A revision counts from its gate on (``TimelineLog/gate(of:)``), and of those of an event that count, the newest says how it
-/// is. An event appears with its own picture, also when its feed was late, and a correction when it was recorded: a viewer
-/// who watches later sees it at the picture at which a live viewer saw it. The first description of the game is known
-/// from the beginning: it says who plays, and nothing of what happens.
+/// A revision applies from its gate on (``TimelineLog/gate(of:)``). The newest applicable revision of an event
+/// describes it. An event appears with its own frame, even if the feed was late, and a correction appears at the time
+/// of its recording. A later viewer sees the correction at the same frame as a live viewer. The first description of
+/// the game applies from the beginning, because it only says who plays.
 public enum TimelineGate {
+    /// Returns the revisions that apply at a position.
     public static func shown(of log: TimelineLog, at moment: TimelineMoment) -> TimelineShown {
         var shown = TimelineShown()
         guard moment != .nowhere else { return shown }
@@ -20,10 +21,15 @@ public enum TimelineGate {
         return shown
     }
 
-    /// What has to be told to who knew `before`, so that he knows what may be known at `moment`: first what is taken back, the
-    /// newest first; then what is new, in the order in which it could be known.
+    /// Returns the deliveries for a viewer who moves from one set of revisions to another. The first ones withdraw
+    /// revisions, the newest first. The others add revisions in the order of their gates.
     ///
-    /// - Parameter shown: what may be known then.
+    /// - Parameters:
+    ///   - before: The revisions that were delivered.
+    ///   - shown: The revisions that apply at the position.
+    ///   - log: The log.
+    ///   - moment: The position.
+    /// - Returns: The deliveries in order.
     public static func deliveries(
         from before: TimelineShown, to shown: TimelineShown, of log: TimelineLog, at moment: TimelineMoment
     ) -> [TimelineDelivery] {
@@ -62,7 +68,7 @@ public enum TimelineGate {
             + ahead.sorted { ($0.gate, $0.number) < ($1.gate, $1.number) }
     }
 
-    /// The revision by which an event is not there any more at that moment; nil where it only is not there yet.
+    /// Returns the revision that has withdrawn the event at the position; nil if the event only does not apply yet.
     private static func withdrawal(
         of id: TimelineEventID, in log: TimelineLog, at moment: TimelineMoment
     ) -> TimelineRevision? {

@@ -1,14 +1,15 @@
 public import PCastCore
 
-/// Up to where a viewer may know what happened.
+/// The position of a viewer in the program, up to which revisions may be delivered.
 public enum TimelineMoment: Hashable, Sendable {
-    /// Nothing tells where in the programme it is: nothing may be known.
+    /// The position is unknown. Nothing may be delivered.
     case nowhere
-    /// The picture of this moment is seen.
+    /// The viewer sees the frame of this time.
     case at(WallTime)
-    /// Everything, as soon as it is known.
+    /// There is no gate. Each revision is delivered as soon as it is known.
     case everything
 
+    /// Returns whether the position is at or after a gate.
     func hasReached(_ gate: WallTime) -> Bool {
         switch self {
         case .nowhere: false
@@ -19,6 +20,7 @@ public enum TimelineMoment: Hashable, Sendable {
 }
 
 extension TimelineMoment: Comparable {
+    /// Returns whether the left position is before the right one.
     public static func < (left: TimelineMoment, right: TimelineMoment) -> Bool {
         switch (left, right) {
         case (.at(let left), .at(let right)): left < right

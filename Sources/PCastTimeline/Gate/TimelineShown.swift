@@ -1,7 +1,10 @@
-/// What a viewer knows: of the game and of each event, which revision.
+/// The revisions that were delivered to a viewer.
 public struct TimelineShown: Hashable, Sendable {
+    /// The revision of the game's description; nil if none was delivered.
     public internal(set) var info: SequenceNumber?
+    /// The revision of each event.
     public internal(set) var events: [TimelineEventID: SequenceNumber] = [:]
 
+    /// Creates an empty set.
     public init() {}
 }

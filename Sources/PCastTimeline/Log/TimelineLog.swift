@@ -1,64 +1,73 @@
 public import PCastCore
 import PCastJSON
 
-/// All that was ever said of a game, in the order in which it was recorded. Only grows; what is true at a moment is what
-/// ``TimelineGate`` makes of it.
+/// The revisions of a game in the order of their recording. The log is append-only. ``TimelineGate`` determines the
+/// revisions that apply at a position.
 public struct TimelineLog: Sendable {
+    /// The revisions.
     public private(set) var revisions: [TimelineRevision] = []
-    /// In bytes of JSON.
+    /// The size of all revisions in bytes of JSON.
     public private(set) var byteCount = 0
-    /// Places in `revisions`, of each event, and of the game.
+    /// The indices in `revisions` of each event's revisions.
     private(set) var history: [TimelineEventID: [Int]] = [:]
+    /// The indices in `revisions` of the game's descriptions.
     private(set) var infos: [Int] = []
-    /// The gate of each revision, at its place in `revisions`.
+    /// The gate of each revision, at the index of the revision.
     private(set) var gates: [WallTime] = []
-    /// The same, sorted.
+    /// The gates in order.
     private var sortedGates: [WallTime] = []
     private let limits: TimelineLimits
 
+    /// Creates an empty log.
     public init(within limits: TimelineLimits = .standard) { self.limits = limits }
 
-    /// Of the newest revision.
+    /// The number of the newest revision; 0 if there is none.
     public var newest: SequenceNumber { SequenceNumber(revisions.count) }
 
-    /// The first and the last number; nil where nothing was said yet.
+    /// The numbers of the first and the last revision; nil if there is none.
     public var bounds: ClosedRange<SequenceNumber>? {
         revisions.isEmpty ? nil : SequenceNumber(1)...newest
     }
 
-    /// Everything behind a number, the oldest first.
+    /// Returns the revisions after a number, the oldest first.
     public func changes(since number: SequenceNumber) -> ArraySlice<TimelineRevision> {
         revisions[min(max(number.value, 0), revisions.count)...]
     }
 
+    /// The revision with a number; nil if there is none.
     public subscript(number: SequenceNumber) -> TimelineRevision? {
         revisions.indices.contains(number.value - 1) ? revisions[number.value - 1] : nil
     }
 
-    /// The moment of the programme from which on a viewer may know of a revision; nil for one that is not here.
+    /// Returns the time of the program from which a revision may be delivered; nil if there is no such revision.
     ///
-    /// The first revision of an event has the time at which the event happened: it is not before its own picture, and a feed
-    /// that is late is late for live viewers alone. Every other one is a correction, also an event that is added again after
-    /// it was deleted. A correction has the time at which it was recorded, so that nobody knows it before a live viewer did;
-    /// one that moves the event into the future has the event's new time.
+    /// The gate of an event's first revision is the time at which the event happened. It is not before its own frame,
+    /// and a late feed is late only for live viewers. All others are corrections, including an event that is added
+    /// again after it was deleted. The gate of a correction is the time of its recording, so that no viewer sees it
+    /// before a live viewer did. If the correction moves the event to the future, the gate is the new time.
+    ///
+    /// - Parameter number: The number of the revision.
+    /// - Returns: The gate; nil if there is no such revision.
     public func gate(of number: SequenceNumber) -> WallTime? {
         gates.indices.contains(number.value - 1) ? gates[number.value - 1] : nil
     }
 
+    /// Returns the gate of the next revision.
     private func gate(of revision: TimelineRevision) -> WallTime {
         if let id = revision.eventID, history[id] == nil { return revision.at }
         return max(revision.at, revision.recordedAt)
     }
 
-    // MARK: What is true now, for who may know all
+    // MARK: Present state
 
-    /// The game as it was described last.
+    /// The latest description of the game; nil if there is none.
     public var info: GameInfo? { infos.last.flatMap { revisions[$0].info } }
 
-    /// Nil for one that there is not, or not any more.
+    /// Returns the latest state of an event; nil if there is none, or if it was deleted.
     public func event(_ id: TimelineEventID) -> GameEvent? { history[id]?.last.flatMap { revisions[$0].event } }
 
-    /// All events, by when they happened, and of one moment by when they were told of first.
+    /// All events in the order in which they happened. Events of the same time are in the order of their first
+    /// revisions.
     public var events: [GameEvent] {
         history.values.compactMap { places -> (WallTime, Int, GameEvent)? in
             guard let first = places.first, let last = places.last, let event = revisions[last].event else {
@@ -68,14 +77,15 @@ public struct TimelineLog: Sendable {
         }.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
     }
 
-    // MARK: When something is due
+    // MARK: Gates
 
-    /// The first moment behind this one at which something may be told.
+    /// Returns the first gate after a time; nil if there is none.
     public func firstGate(after moment: WallTime) -> WallTime? {
         let index = Self.firstIndex(in: sortedGates) { $0 > moment }
         return index < sortedGates.count ? sortedGates[index] : nil
     }
 
+    /// Returns the index of the first gate that satisfies the condition, by binary search.
     private static func firstIndex(in gates: [WallTime], where isBehind: (WallTime) -> Bool) -> Int {
         var (low, high) = (0, gates.count)
         while low < high {
@@ -85,18 +95,21 @@ public struct TimelineLog: Sendable {
         return low
     }
 
-    // MARK: Growing
+    // MARK: Changes
 
-    /// Works out what a producer's request makes of the log, which stays as it is: ``append(_:)`` adds it.
+    /// Returns the revision that a producer's request results in. The log does not change; ``append(_:)`` adds the
+    /// revision.
     ///
-    /// - Parameter now: by the clock of whoever keeps the log.
-    /// - Returns: nil for what changes nothing.
-    /// - Throws: `TimelineError` for what cannot be done, or has no room.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - now: The present time by the clock of the service that keeps the log.
+    /// - Returns: The revision; nil if the request changes nothing.
+    /// - Throws: ``TimelineError`` if the request is invalid or there is no space.
     public func revision(
         for request: TimelineRequest, at now: WallTime
     ) throws(TimelineError) -> TimelineRevision? {
         if let recordedAt = request.recordedAt, recordedAt > now { throw .recordedInFuture }
-        // As it is written: in milliseconds.
+        // JSON has whole milliseconds.
         let recordedAt = WallTime(millisecondsSinceEpoch: (request.recordedAt ?? now).millisecondsSinceEpoch)
         let (at, change): (WallTime, TimelineRevision.Change)
         switch request.change {
@@ -121,6 +134,8 @@ public struct TimelineLog: Sendable {
         return revision
     }
 
+    /// Returns the change that puts an event; nil if it is equal to the present one. Throws an error if the event has
+    /// another ID.
     private func change(
         _ id: TimelineEventID, _ event: GameEvent, before present: GameEvent?
     ) throws(TimelineError) -> TimelineRevision.Change? {
@@ -131,16 +146,19 @@ public struct TimelineLog: Sendable {
         return present == nil ? .added(id, event) : .modified(id, event)
     }
 
+    /// Throws an error if a revision is too large, or if the log has no space for it.
     private func checkRoom(_ size: Int) throws(TimelineError) {
         guard size <= limits.enveloped.bytes else { throw .tooLarge(limit: limits.bytes) }
         guard revisions.count < limits.revisions else { throw .full(limit: limits.revisions) }
         guard byteCount + size <= limits.logBytes else { throw .full(limit: limits.logBytes) }
     }
 
-    /// Adds the next revision. One that is here already is passed over.
+    /// Adds the next revision. A revision that is already in the log is ignored.
     ///
-    /// - Returns: whether it is new.
-    /// - Throws: `TimelineError.gap` when some are missing before it, `full` when there is no room.
+    /// - Parameter revision: The revision.
+    /// - Returns: Whether the revision is new.
+    /// - Throws: ``TimelineError/gap(expected:got:)`` if an earlier revision is missing, ``TimelineError/full(limit:)``
+    ///   if there is no space, and ``TimelineError/tooLarge(limit:)`` for a revision that is too large.
     @discardableResult
     public mutating func append(_ revision: TimelineRevision) throws(TimelineError) -> Bool {
         guard revision.number > newest else { return false }

@@ -1,26 +1,30 @@
 public import PCastCore
 public import PCastJSON
 
-/// What a producer asks for.
+/// A request of a producer to change a timeline.
 public struct TimelineRequest: Hashable, Sendable {
+    /// The requested change.
     public enum Change: Hashable, Sendable {
+        /// Sets the description of the game.
         case info(GameInfo)
-        /// The whole event, new or in place of what it was.
+        /// Adds an event or replaces it as a whole.
         case put(TimelineEventID, GameEvent)
-        /// Some fields of an event (RFC 7396).
+        /// Changes some fields of an event by a JSON merge patch (RFC 7396).
         case patch(TimelineEventID, JSONObject)
+        /// Deletes an event.
         case delete(TimelineEventID)
     }
 
+    /// The requested change.
     public var change: Change
-    /// When the feed had it, for who brings in a past game; nil for now.
+    /// The time of recording in the feed, for the import of a past game; nil for the present.
     public var recordedAt: WallTime?
 
+    /// Creates a request.
     public init(_ change: Change, recordedAt: WallTime? = nil) { (self.change, self.recordedAt) = (change, recordedAt) }
 
-    /// Reads a patch.
-    ///
-    /// - Throws: `TimelineError` for what is too much, or no JSON.
+    /// Parses a JSON merge patch and returns the change. Throws ``TimelineError`` if it is not JSON or exceeds the
+    /// limits.
     public static func patch(
         _ id: TimelineEventID, parsing bytes: [UInt8], within limits: TimelineLimits = .standard
     ) throws(TimelineError) -> Change {

@@ -1,9 +1,7 @@
 import PCastJSON
 
 extension JSONObject {
-    /// The one object that `bytes` hold.
-    ///
-    /// - Throws: `TimelineError` for anything else, and beyond the limits.
+    /// Parses a JSON object. Throws `TimelineError` if the bytes are not a JSON object, or exceed the limits.
     init(parsing bytes: [UInt8], within limits: TimelineLimits) throws(TimelineError) {
         let value: JSONValue
         do throws(JSONError) {

@@ -1,22 +1,23 @@
 import PCastJSON
 
-/// What the service tells a consumer, as JSON texts of a WebSocket.
+/// A message of the service to a consumer, which is sent as a JSON text over a WebSocket.
 public enum TimelineMessage: Hashable, Sendable {
-    /// The first: which writing of the log it is, and the newest revision that there was then. A consumer that came with
-    /// another writing's number gets everything from the beginning.
+    /// The first message: the ID of the log, its newest revision, and the revision after which the changes begin. A
+    /// consumer with a number of another log receives all revisions.
     case begin(TimelineLogID, newest: SequenceNumber, from: SequenceNumber)
-    /// The next revisions, one at least.
+    /// The next revisions; at least one.
     case changes([TimelineRevision])
-    /// The consumer takes too slowly what it is sent: it is to come again with the number of the last that it has.
+    /// The consumer is too slow. It has to reconnect with the number of its last revision.
     case behind(newest: SequenceNumber)
-    /// The door stays shut: a word for programs, and a sentence for people.
+    /// The request is refused, with a status for programs and a reason for people.
     case refused(String, String)
-    /// Of a later version.
+    /// A message of a later version; the value is its type.
     case unknown(String)
 
-    /// Of one message, in bytes: what consumers have to be ready for.
+    /// The maximum size of a message in bytes, which consumers have to accept.
     public static let largest = 192 * 1024
 
+    /// The message as JSON in UTF-8.
     public var bytes: [UInt8] {
         switch self {
         case .begin(let id, let newest, let from):
@@ -32,9 +33,10 @@ public enum TimelineMessage: Hashable, Sendable {
         }
     }
 
+    /// Returns an object as JSON in UTF-8.
     private static func bytes(_ object: JSONObject) -> [UInt8] { object.bytes }
 
-    /// The message of revisions that are written already.
+    /// Returns the message that contains encoded revisions.
     public static func changes(_ lines: some Collection<[UInt8]>) -> [UInt8] {
         var bytes = Array(#"{"type":"changes","changes":["#.utf8)
         var isFirst = true
@@ -47,7 +49,7 @@ public enum TimelineMessage: Hashable, Sendable {
         return bytes
     }
 
-    /// - Throws: `TimelineError` for what is none.
+    /// Parses a message. Throws ``TimelineError`` if it is malformed or exceeds the limits.
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
         var wide = limits.enveloped
         (wide.bytes, wide.values, wide.depth) = (Self.largest, Self.largest / 8, limits.enveloped.depth + 3)
@@ -73,6 +75,7 @@ public enum TimelineMessage: Hashable, Sendable {
         }
     }
 
+    /// Returns the sequence number of a field. Throws an error if it is missing or out of range.
     private static func number(_ name: String, _ object: JSONObject) throws(TimelineError) -> SequenceNumber {
         guard let number = object[name]?.integer, (0...Int64(Int32.max)).contains(number) else {
             throw .notAMessage(name)

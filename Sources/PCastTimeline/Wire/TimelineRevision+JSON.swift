@@ -1,11 +1,11 @@
 import PCastCore
 import PCastJSON
 
-/// How a revision is written: a line of the log on disk, and an element of what consumers are sent.
-///
-///     {"seq":2,"at":1790000001000,"recordedAt":1790000001200,"change":"added","id":"goal-1","event":{…}}
-///
-/// Times are UTC, in milliseconds since 1970.
+// The JSON form of a revision, which is a line of the log on disk and an element of a message to consumers:
+//
+//     {"seq":2,"at":1790000001000,"recordedAt":1790000001200,"change":"added","id":"goal-1","event":{…}}
+//
+// Times are in milliseconds since 1970, UTC.
 extension TimelineRevision {
     private enum Word {
         static let info = "info"
@@ -14,9 +14,10 @@ extension TimelineRevision {
         static let deleted = "deleted"
     }
 
-    /// Compact JSON in UTF-8, on one line.
+    /// The revision as compact JSON in UTF-8, on one line.
     public var bytes: [UInt8] { object.bytes }
 
+    /// The revision as a JSON object.
     var object: JSONObject {
         var object: JSONObject = [
             "seq": .integer(Int64(number.value)), "at": .integer(at.millisecondsSinceEpoch),
@@ -33,17 +34,19 @@ extension TimelineRevision {
         return object
     }
 
+    /// Writes the change of an event to the object.
     private func write(_ word: String, _ id: TimelineEventID, _ event: GameEvent?, into object: inout JSONObject) {
         object["change"] = .string(word)
         object["id"] = .string(id.description)
         object["event"] = event.map { .object($0.object) }
     }
 
-    /// - Throws: `TimelineError` for what is none.
+    /// Parses a revision. Throws ``TimelineError`` if it is malformed or exceeds the limits.
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
         try self.init(try JSONObject(parsing: bytes, within: limits.enveloped), within: limits)
     }
 
+    /// Creates a revision from a JSON object. Throws ``TimelineError`` if it is malformed.
     init(_ object: JSONObject, within limits: TimelineLimits) throws(TimelineError) {
         guard let number = object["seq"]?.integer, (1...Int64(Int32.max)).contains(number) else {
             throw .notAMessage("seq")
@@ -67,8 +70,9 @@ extension TimelineRevision {
         }
     }
 
+    /// Returns the time of a field. Throws an error if it is missing or out of range.
     private static func time(_ name: String, _ object: JSONObject) throws(TimelineError) -> WallTime {
-        // As far as nanoseconds of 64 bits reach.
+        // The range of nanoseconds in 64 bits.
         guard let milliseconds = object[name]?.integer, (-9_000_000_000_000...9_000_000_000_000).contains(milliseconds)
         else { throw .notAMessage(name) }
         return WallTime(millisecondsSinceEpoch: milliseconds)

@@ -16,7 +16,7 @@ extension EndToEnd {
         ) async throws -> (outcome: SpawnedProcess.End?, messages: [String]) {
             var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
             environment["XDG_RUNTIME_DIR"] = place.runtimeDirectory
-            environment["PCAST_PUBLISH_ONCE"] = "true"
+            environment["PCAST_PUBLISH_NO_RECONNECT"] = "true"
             let complaints = try ProcessPipe()
             let output = try unread()
             let process = try SpawnedProcess(

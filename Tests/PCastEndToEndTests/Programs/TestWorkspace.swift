@@ -77,8 +77,8 @@ final class TestWorkspace: Sendable {
         environment["PCAST_LOG_LEVEL"] = "info"
         // Tests wait for ends, but those of what comes after them.
         if !recovers {
-            environment["PCAST_PUBLISH_ONCE"] = "true"
-            environment["PCAST_SUBSCRIBE_ONCE"] = "true"
+            environment["PCAST_PUBLISH_NO_RECONNECT"] = "true"
+            environment["PCAST_SUBSCRIBE_NO_RECONNECT"] = "true"
         }
         environment.merge(variables) { _, own in own }
         // Counted before it runs: others may be started meanwhile, and none writes into another's files.

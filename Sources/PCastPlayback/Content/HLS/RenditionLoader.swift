@@ -322,9 +322,11 @@ final class RenditionLoader: Sendable {
         let rung = chosen ?? first ?? current
         guard rung != current || steering != nil && uris(of: rung).first != follower.uris.first else { return }
         let other = self.follower(of: rung, alignedWith: timeline)
-        // What is better is not waited for until nothing is left to be played.
-        let isBetter = rung > current || chosen == nil
-        guard await comes(other, while: { !isBetter || self.buffered * 4 >= goal }) else {
+        // A better variant is optional: after a second it is waited for only while enough is buffered.
+        let isOptional = rung != current && (rung > current || chosen == nil)
+        let graceEnd = MonotonicClock.now() + .seconds(1)
+        guard await comes(other, while: { !isOptional || self.buffered * 4 >= goal || MonotonicClock.now() < graceEnd })
+        else {
             other.stop()
             if rung != current { fail(other, isLive: timeline.playlist.isLive) }
             return

@@ -6,7 +6,7 @@ public enum ContentItem: Sendable {
     case picture(VideoFrame, at: TimeSpan, duration: TimeSpan?)
     /// Audio at 48 kHz with one or two channels.
     case sound(AudioFrame, at: TimeSpan)
-    /// A subtitle and the range in which it is displayed. An empty text ends the present subtitle.
+    /// A subtitle and the range in which it is displayed. An empty text ends the current subtitle.
     case subtitle(String, ClosedRange<TimeSpan>)
     /// Metadata at a position: an ID3 tag, an event message or a date range.
     case metadata(TimedMetadata)

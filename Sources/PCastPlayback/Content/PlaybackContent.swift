@@ -31,7 +31,7 @@ public protocol PlaybackContent: AnyObject, Sendable {
     /// track.
     func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError)
 
-    /// Ends the present call, or the next one, with the error `interrupted`. Later calls are not affected. It may be
+    /// Ends the current call, or the next one, with the error `interrupted`. Later calls are not affected. It may be
     /// called from any thread.
     func interrupt()
 

@@ -38,7 +38,7 @@ public final class PlaybackController: Sendable {
     /// The videos that are played.
     public var videos: [Video] { player.videos }
 
-    /// Replaces the content by videos and begins with the first.
+    /// Replaces the content with videos and begins with the first.
     public func setVideos(_ videos: [Video]) { player.set(videos: videos, index: 0, play: autoPlay) }
 
     /// Inserts a video. Returns false, without effect, if `index` is out of bounds.
@@ -79,7 +79,7 @@ public final class PlaybackController: Sendable {
 
     // MARK: Consumers
 
-    /// Adds a consumer, which is held strongly and receives the present values at once. It has no effect on a consumer
+    /// Adds a consumer, which is held strongly and receives the current values at once. It has no effect on a consumer
     /// that was added before.
     public func addSessionConsumer(_ consumer: any PlaybackSessionConsumer) { player.add(consumer) }
 
@@ -87,7 +87,7 @@ public final class PlaybackController: Sendable {
     public func removeSessionConsumer(_ consumer: any PlaybackSessionConsumer) { player.remove(consumer) }
 
     /// The consumer that is held weakly; nil for none. It receives progress, cue points and lifecycle events from the
-    /// moment at which it is set. Of present values, it receives only the external playback status. It is called in the
+    /// moment at which it is set. Of current values, it receives only the external playback status. It is called in the
     /// same order and from the same thread as the other consumers.
     public var delegate: (any PlaybackSessionConsumer)? {
         get { delegation.withLock { $0?.delegate } }
@@ -102,7 +102,7 @@ public final class PlaybackController: Sendable {
 
     // MARK: External playback
 
-    /// Whether external playback may start. Present external playback continues after a change to false.
+    /// Whether external playback may start. Current external playback continues after a change to false.
     public var allowsExternalPlayback: Bool {
         get { player.allowsExternalPlayback }
         set { player.allowsExternalPlayback = newValue }

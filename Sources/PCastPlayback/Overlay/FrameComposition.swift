@@ -37,7 +37,7 @@ public final class FrameComposition: Sendable {
     /// Creates a composition. `sink` receives the scaled frames, from one thread at a time.
     init(_ sink: @escaping @Sendable (VideoFrame) -> Void) { self.sink = sink }
 
-    /// Displays a frame at the present scale.
+    /// Displays a frame at the current scale.
     func show(_ frame: VideoFrame) {
         state.withLock { state in
             state.last = frame
@@ -45,7 +45,7 @@ public final class FrameComposition: Sendable {
         }
     }
 
-    /// Animates the scale from its present value to `scale`. It does not block.
+    /// Animates the scale from its current value to `scale`. It does not block.
     func animate(to scale: VideoScale) {
         let wasStepping = motion.withLock { motion in
             motion.animation.begin(scale, at: MonotonicClock.now())
@@ -72,7 +72,7 @@ public final class FrameComposition: Sendable {
         if goesOn { queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.step() } }
     }
 
-    /// Draws the last frame at the present scale.
+    /// Draws the last frame at the current scale.
     private func draw(_ state: inout State, at now: Instant) {
         guard let frame = state.last else { return }
         state.shownAt = now

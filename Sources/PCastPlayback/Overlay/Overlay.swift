@@ -279,7 +279,7 @@ public final class Overlay: Sendable {
         }
     }
 
-    /// Waits until all present outputs were delivered.
+    /// Waits until all current outputs were delivered.
     public func settled() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
@@ -295,7 +295,7 @@ extension Overlay.State {
         }
     }
 
-    /// Returns the time for a new timer; nil if the present timer is early enough.
+    /// Returns the time for a new timer; nil if the current timer is early enough.
     fileprivate mutating func nextAlarm() -> Instant? {
         guard let deadline = core.deadline, alarm.map({ deadline < $0 }) ?? true else { return nil }
         alarm = deadline

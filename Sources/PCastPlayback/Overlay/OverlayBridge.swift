@@ -5,8 +5,9 @@ import PCastWeb
 import Synchronization
 
 /// An HTTP server for the pages of overlays: documents at `/overlay/PROGRAM/`, the JavaScript module of the protocol at
-/// `/bridge.js`, and the WebSocket at `/bridge/PROGRAM?token=TOKEN`. The producer sets a program's status with `PUT
-/// /program/PROGRAM/status`, with `enabled`, `hidden` or `disabled` as body and the controller token as bearer token.
+/// `/bridge.js`, and the WebSocket at `/bridge/PROGRAM?token=TOKEN`. The producer sets a program's status with
+/// `PUT /program/PROGRAM/status`, with `enabled`, `hidden` or `disabled` as body and the controller token as bearer
+/// token.
 ///
 /// It listens on one address of this host, by default loopback. It requires a numeric host or `localhost` in requests,
 /// which prevents DNS rebinding by other websites. Pages must have the same origin.

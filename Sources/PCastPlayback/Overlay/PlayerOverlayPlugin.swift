@@ -11,8 +11,8 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         weak var overlay: Overlay?
         var tasks: [Task<Void, Never>] = []
         /// The session that was reported as ready; nil for none.
-        // The values that were reported last.
         var readySession: PlaybackSession.ID?
+        // The values that were reported last.
         var toldState: OverlayPlayerState?
         var toldEpoch: PlayheadEpoch?
         /// The time that was reported last in this epoch; nil for none.
@@ -45,7 +45,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 
     // MARK: Lifecycle
 
-    /// Begins to follow the player, and posts its present values.
+    /// Begins to follow the player, and posts its current values.
     public func create(_ overlay: Overlay) {
         let (events, positions) = (player.events(), player.positions())
         var tasks = [
@@ -66,7 +66,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             state.overlay = overlay
             state.tasks = tasks
         }
-        // The present values are for pages that connect later, and are no news for observers.
+        // The current values are for pages that connect later, and are no news for observers.
         state.withLock { state in
             for message: OverlayMessage in [
                 .playerVolume(percent(player.volume)), .playerMute(player.muted), .playerSpeed(player.speed),
@@ -97,7 +97,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 
     // MARK: Reports
 
-    // The player's present values are read and posted under one lock. Otherwise a task with older values could post
+    // The player's current values are read and posted under one lock. Otherwise a task with older values could post
     // last.
 
     /// Posts the messages for an event of the player.

@@ -1,6 +1,6 @@
 import PCastCore
 
-/// A queue of decoded audio from the present position on, in the order of positions. Audio that was sent to the audio
+/// A queue of decoded audio from the current position on, in the order of positions. Audio that was sent to the audio
 /// output stays until it was played, because it is sent again after a pause.
 ///
 /// Playback needs 250 ms, and reading resumes below 150 ms. Audio without video needs four times as much, because it is

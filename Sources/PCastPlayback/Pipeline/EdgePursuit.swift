@@ -25,13 +25,13 @@ struct EdgePursuit {
     private(set) var isActive = false
     /// Whether playback is at the higher rate.
     private(set) var isFaster = false
-    /// The least distance in the present interval; nil at its beginning.
+    /// The least distance in the current interval; nil at its beginning.
     private var least: TimeSpan?
     private var intervalEnd: Instant?
     /// The additional distance that is accepted, because playback nearer to the edge has stalled.
     private var slack = TimeSpan.zero
 
-    /// Begins at the start of playback. `lag` is the present distance behind the default position, and `holdBack` is
+    /// Begins at the start of playback. `lag` is the current distance behind the default position, and `holdBack` is
     /// the default distance from the edge.
     mutating func begin(behind lag: TimeSpan, holdBack: TimeSpan) {
         isActive = lag <= holdBack * 2
@@ -50,7 +50,7 @@ struct EdgePursuit {
     /// Begins a new interval.
     private mutating func look() { (least, intervalEnd) = (nil, nil) }
 
-    /// Returns the action for the present distance while the position advances.
+    /// Returns the action for the current distance while the position advances.
     mutating func step(behind lag: TimeSpan, holdBack: TimeSpan, at now: Instant) -> Step {
         guard isActive else { return .goOn }
         let lag = lag - slack
@@ -96,7 +96,7 @@ extension MediaPresentation {
         pursuit.interrupt(holdBack: holdBack)
     }
 
-    /// Carries out the action for the present distance.
+    /// Carries out the action for the current distance.
     mutating func pursueEdge(at now: Instant) {
         guard clock.isMoving, clock.playbackRate == 1 || pursuit.isFaster, let edge = edge(at: now) else { return }
         switch pursuit.step(behind: edge.lag, holdBack: edge.holdBack, at: now) {

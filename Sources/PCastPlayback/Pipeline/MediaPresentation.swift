@@ -126,7 +126,7 @@ struct MediaPresentation {
         isChanged = true
     }
 
-    /// Sets the playback rate at a user's request, which ends the pursuit of the edge.
+    /// Sets the playback rate at a user's request, and restarts the pursuit of the live edge.
     mutating func setRate(_ rate: Double, at now: Instant) {
         endPursuit(at: now)
         play(at: rate, now)
@@ -163,7 +163,7 @@ struct MediaPresentation {
         return epoch
     }
 
-    /// Seeks to a position in the present window. This is reported first, so that the following buffering is not taken
+    /// Seeks to a position in the current window. This is reported first, so that the following buffering is not taken
     /// for a stall.
     mutating func evict(to position: TimeSpan, at now: Instant) {
         _ = clock.seek(to: position, at: now)

@@ -66,9 +66,9 @@ public struct PipelineEvent: Sendable {
         /// The start or a seek is complete: the first frame or audio of the epoch was displayed at this position, and
         /// enough media has arrived.
         case landed(TimeSpan)
-        /// The position has moved, by playing; as often as a picture is shown.
+        /// The position advanced by playback, with each displayed frame.
         case position(TimeSpan)
-        /// The text that is shown now; nil for none.
+        /// The text of the displayed subtitle changed; nil for none.
         case subtitle(String?)
         /// Timed metadata was reached.
         case metadata(TimedMetadata)
@@ -77,7 +77,7 @@ public struct PipelineEvent: Sendable {
         /// A live window has advanced beyond the position, or low-latency playback is too far from the live edge. The
         /// pipeline seeks by itself to about this position, in the epoch of this event.
         case evicted(TimeSpan)
-        /// The last picture and the last sound were shown. It is paused then; told once, until a seek leads away from there.
+        /// The last frame and the last audio were displayed. Playback is paused then. It occurs once until a seek.
         case ended
         /// Playback failed. No event follows.
         case failed(PlaybackError)

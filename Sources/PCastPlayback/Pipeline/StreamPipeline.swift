@@ -111,7 +111,7 @@ public final class StreamPipeline: PlaybackPipeline {
     /// Does nothing, because a live stream has only its own rate.
     public func setRate(_ rate: Double) {}
 
-    /// Reports the present position as the result of a seek, because a live stream is not seekable.
+    /// Reports the current position as the result of a seek, because a live stream is not seekable.
     @discardableResult
     public func seek(to position: TimeSpan) -> PlayheadEpoch { change { presentation, _ in presentation.seek() } }
 

@@ -49,7 +49,7 @@ struct StreamPresentation {
     /// Pauses.
     mutating func pause(at now: Instant) { clock.pause(at: now) }
 
-    /// Reports the present position as the result of a seek, and returns the present epoch.
+    /// Reports the current position as the result of a seek, and returns the current epoch.
     mutating func seek() -> PlayheadEpoch {
         if hasLanded, !isOver { tell(.landed(position)) }
         return clock.epoch

@@ -12,7 +12,7 @@ extension Player {
     /// The index of the video that is played; nil without content.
     public var index: Int? { read { $0.index } }
 
-    /// Replaces the content by videos and begins at `index`, clamped to the valid indexes. It plays at once if `play`
+    /// Replaces the content with videos and begins at `index`, clamped to the valid indexes. It plays at once if `play`
     /// is true.
     public func set(videos: [Video], index: Int, play: Bool) {
         change { state in
@@ -107,7 +107,7 @@ extension Player {
         tell(.stateChanged(.idle), &state)
     }
 
-    /// Ends the present session.
+    /// Ends the current session.
     private func retire(_ state: inout State) {
         guard let session = state.session else { return }
         _ = changeSession(&state) { $0.terminate() }

@@ -20,13 +20,13 @@ extension Player {
     /// Returns a stream of positions. A slow reader receives only the newest.
     public func positions() -> AsyncStream<TimeSpan> { change { $0.audience.listenToPositions() } }
 
-    /// Adds a consumer, which is held strongly and receives the present values at once.
+    /// Adds a consumer, which is held strongly and receives the current values at once.
     func add(_ consumer: any PlaybackSessionConsumer) { add(EventSubscription(consumer)) }
 
     /// Adds a listener in the same way as a consumer.
     func add(_ listener: any PlayerEventListener) { add(EventSubscription(listener)) }
 
-    /// Adds a subscription and reports the present values to it.
+    /// Adds a subscription and reports the current values to it.
     private func add(_ subscription: EventSubscription) {
         change { state in
             guard let subscription = state.audience.add(subscription), let session = state.session else { return }
@@ -34,7 +34,7 @@ extension Player {
         }
     }
 
-    /// Adds the subscription of a delegate, which replaces `former`. It receives the present external playback status,
+    /// Adds the subscription of a delegate, which replaces `former`. It receives the current external playback status,
     /// and otherwise only later events.
     func setDelegate(_ subscription: EventSubscription?, replacing former: EventSubscription?) {
         change { state in
@@ -57,7 +57,7 @@ extension Player {
 }
 
 extension SessionState {
-    /// Returns the events that report the present values to a new observer.
+    /// Returns the events that report the current values to a new observer.
     fileprivate func replayed(of video: Video) -> [PlayerEvent.Kind] {
         var kinds: [PlayerEvent.Kind] = [.videoChanged(video)]
         if mediaType != .undetermined { kinds.append(.mediaTypeDetermined(mediaType)) }

@@ -1,6 +1,6 @@
 /// External playback.
 extension Player {
-    /// Whether external playback may start. Present external playback continues after a change to false.
+    /// Whether external playback may start. Current external playback continues after a change to false.
     public var allowsExternalPlayback: Bool {
         get { read { $0.allowsExternalPlayback } }
         set { change { $0.allowsExternalPlayback = newValue } }
@@ -9,7 +9,7 @@ extension Player {
     /// Whether another device plays the content.
     public var isExternalPlaybackActive: Bool { session?.isExternalPlaybackActive ?? false }
 
-    /// Starts external playback of the present session. Local playback is silent until it is stopped or the session is
+    /// Starts external playback of the current session. Local playback is silent until it is stopped or the session is
     /// over. Throws the error of `external`; `CancellationError` if the session ends before the start is complete; or
     /// ``PlaybackError/notPlayable(_:reason:)`` without content, while it is not allowed, or while it is active
     /// already.

@@ -3,11 +3,11 @@ import PCastCore
 
 /// Preloading of the next item, so that playback continues without a pause.
 extension Player {
-    /// The remaining time of the present item at which the next one is preloaded. The present item is then completely
+    /// The remaining time of the current item at which the next one is preloaded. The current item is then completely
     /// loaded, because it is loaded at least as far ahead.
     private static let lead = TimeSpan.seconds(10)
 
-    /// Begins or cancels preloading, according to the present state.
+    /// Begins or cancels preloading, according to the current state.
     func lookAhead(_ state: inout State) {
         let wanted = nextSource(state)
         guard wanted != state.next?.source else { return }

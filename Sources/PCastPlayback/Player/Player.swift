@@ -3,7 +3,7 @@ import PCastOverlay
 import PCastRendering
 import Synchronization
 
-/// A player of videos, one after another (VideoKit's `Player`). Each video is played by its own ``PlaybackSession``,
+/// A player of videos, one after another (VideoKit's `PlayerProtocol`). Each video is played by its own ``PlaybackSession``,
 /// and each session by a ``PlaybackPipeline``, which is the only source of its position.
 ///
 ///     let player = Player(pipelines)
@@ -98,7 +98,7 @@ public final class Player: PlayerProtocol {
         state.audience.tell(PlayerEvent(kind, session: state.session, epoch: epoch), through: outbox)
     }
 
-    /// Reports present values to a new observer.
+    /// Reports current values to a new observer.
     func tell(_ subscription: EventSubscription, _ kinds: [PlayerEvent.Kind], of session: PlaybackSession) {
         let epoch = session.withState { $0.numbered($0.epoch) }
         for kind in kinds { outbox.post(PlayerEvent(kind, session: session, epoch: epoch), to: [subscription]) }
@@ -182,7 +182,7 @@ public final class Player: PlayerProtocol {
         }
     }
 
-    /// Waits until all present events and their consequences were reported, and released pipelines have stopped.
+    /// Waits until all current events and their consequences were reported, and released pipelines have stopped.
     public func settled() async {
         for _ in 0..<2 {
             await withCheckedContinuation { continuation in

@@ -6,13 +6,13 @@ public protocol PlayerProtocol: AnyObject, Sendable {
     /// The video that is played; nil without content.
     var video: Video? { get }
 
-    /// Replaces the content by a video. It plays at once if `play` is true.
+    /// Replaces the content with a video. It plays at once if `play` is true.
     func set(video: Video, play: Bool)
 
-    /// Replaces the content by videos and begins at `index`, clamped to the valid indexes.
+    /// Replaces the content with videos and begins at `index`, clamped to the valid indexes.
     func set(videos: [Video], index: Int, play: Bool)
 
-    /// Replaces the content by a playlist and begins at `index`, clamped to the valid indexes.
+    /// Replaces the content with a playlist and begins at `index`, clamped to the valid indexes.
     func set(playlist: Playlist, index: Int, play: Bool)
 
     /// Leaves the player without content.
@@ -62,14 +62,14 @@ public protocol PlayerProtocol: AnyObject, Sendable {
 }
 
 extension PlayerProtocol {
-    /// Replaces the content by a video. It plays at once if `play` is true.
+    /// Replaces the content with a video. It plays at once if `play` is true.
     public func set(video: Video, play: Bool) { set(videos: [video], index: 0, play: play) }
 
-    /// Replaces the content by a playlist and begins at `index`, clamped to the valid indexes.
+    /// Replaces the content with a playlist and begins at `index`, clamped to the valid indexes.
     public func set(playlist: Playlist, index: Int = 0, play: Bool) {
         set(videos: playlist.videos, index: index, play: play)
     }
 
-    /// Replaces the content by videos and begins with the first.
+    /// Replaces the content with videos and begins with the first.
     public func set(videos: [Video], play: Bool) { set(videos: videos, index: 0, play: play) }
 }

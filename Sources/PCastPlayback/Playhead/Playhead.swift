@@ -12,7 +12,7 @@ public struct Playhead: Hashable, Sendable {
     public var seekableRange: ClosedRange<TimeSpan>?
     /// The wall-clock times of the ends of the seekable range; nil if there is no such range or its times are unknown.
     public var timecodeRange: ClosedRange<WallTime>?
-    /// The present speed of the position, as a factor; zero while playback is paused, buffers or seeks.
+    /// The current speed of the position, as a factor; zero while playback is paused, buffers or seeks.
     public var rate: Double
     /// Whether a seek has not displayed its first frame yet.
     public var isSeeking: Bool

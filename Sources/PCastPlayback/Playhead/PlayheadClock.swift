@@ -6,9 +6,9 @@ public import PCastCore
 /// The position advances from the last displayed frame at the playback rate, up to the end of the available media.
 /// Within an epoch it never decreases during playback.
 public struct PlayheadClock: Sendable {
-    /// The present epoch, which each item and each seek increments.
+    /// The current epoch, which each item and each seek increments.
     public private(set) var epoch = PlayheadEpoch()
-    /// The timecode anchors of the present item.
+    /// The timecode anchors of the current item.
     public private(set) var anchors = TimecodeAnchors()
     /// The range of positions for seeks; nil if the content is not seekable.
     public private(set) var seekableRange: ClosedRange<TimeSpan>?
@@ -92,7 +92,7 @@ public struct PlayheadClock: Sendable {
 
     /// Records that a frame or audio was displayed. The first one of an epoch completes its seek, whatever its
     /// position. `available` is the end of the media that can be displayed after it; nil if unknown. Returns false,
-    /// without effect, if the epoch is not the present one.
+    /// without effect, if the epoch is not the current one.
     @discardableResult
     public mutating func show(
         _ position: TimeSpan, of epoch: PlayheadEpoch, available: TimeSpan? = nil, at now: Instant
@@ -114,7 +114,7 @@ public struct PlayheadClock: Sendable {
         if epoch == self.epoch { available = end.map { max($0, position(at: now)) } }
     }
 
-    /// Returns the time at which the position will be reached at the present rate; nil while the rate is zero. The end
+    /// Returns the time at which the position will be reached at the current rate; nil while the rate is zero. The end
     /// of the available media is not considered.
     public func instant(of position: TimeSpan) -> Instant? {
         rate > 0 ? shownAt + TimeSpan(seconds: (position - shown).seconds / rate) : nil
@@ -126,12 +126,12 @@ public struct PlayheadClock: Sendable {
         if epoch == self.epoch { seekableRange = range }
     }
 
-    /// Changes the timecode anchors, unless the epoch is not the present one.
+    /// Changes the timecode anchors, unless the epoch is not the current one.
     public mutating func anchor(_ epoch: PlayheadEpoch, _ change: (inout TimecodeAnchors) -> Void) {
         if epoch == self.epoch { change(&anchors) }
     }
 
-    /// The present speed of the position, as a factor.
+    /// The current speed of the position, as a factor.
     private var rate: Double { isPlaying && !isBuffering && !isSeeking ? playbackRate : 0 }
 
     /// Whether audio and video advance.

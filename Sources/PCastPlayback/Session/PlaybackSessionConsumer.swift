@@ -4,7 +4,7 @@ public import PCastCore
 /// holds it strongly, and calls it from one thread at a time, in the order of the events. All methods have empty
 /// default implementations.
 ///
-/// A consumer that is added later receives the present values at once: the session, its duration, its seekable ranges,
+/// A consumer that is added later receives the current values at once: the session, its duration, its seekable ranges,
 /// its media type and its external playback status. Of events (progress, cue points, lifecycle) it receives only later
 /// ones.
 public protocol PlaybackSessionConsumer: AnyObject, Sendable {

@@ -1,6 +1,6 @@
 /// The state machine of one playback session, with its events in order.
 ///
-/// Inputs are the commands and the events of the media. An input that is not valid in the present state, such as media
+/// Inputs are the commands and the events of the media. An input that is not valid in the current state, such as media
 /// after the end of the session, has no effect.
 public struct SessionLifecycle: Sendable {
     /// The phase of the session.

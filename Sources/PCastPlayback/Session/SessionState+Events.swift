@@ -1,7 +1,7 @@
 import PCastCore
 
 extension SessionState {
-    /// Handles an event of the pipeline of the present run.
+    /// Handles an event of the pipeline of the current run.
     mutating func handle(_ event: PipelineEvent) -> Outcome {
         guard lifecycle.isAlive else { return .goesOn }
         switch event.kind {
@@ -20,7 +20,7 @@ extension SessionState {
         return .goesOn
     }
 
-    /// Handles an event of the present epoch.
+    /// Handles an event of the current epoch.
     private mutating func follow(_ kind: PipelineEvent.Kind) -> Outcome {
         switch kind {
         case .buffering(true):

@@ -83,7 +83,7 @@ struct SessionState: Sendable {
     /// Returns an epoch of the pipeline as an epoch of the player.
     func numbered(_ epoch: PlayheadEpoch) -> PlayheadEpoch { PlayheadEpoch(number: firstEpoch + epoch.number) }
 
-    /// The present playhead, in epochs of the player.
+    /// The current playhead, in epochs of the player.
     var playhead: Playhead {
         var playhead =
             pipeline?.playhead

@@ -1,4 +1,4 @@
-/// An object that receives the timeline events of a player's game when playback reaches them (VideoKit's
+/// An object that receives the timeline events of a player's game when playback reaches them (Quickplay's
 /// `EventSendableDelegate`). The player holds it weakly, and calls it from one thread at a time, in the order of the
 /// events. A subclass of `Player` that conforms is its own delegate unless another is set.
 @preconcurrency public protocol EventSendableDelegate: AnyObject, Sendable {

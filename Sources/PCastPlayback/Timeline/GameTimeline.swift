@@ -6,7 +6,7 @@ import PCastJSON
 public import PCastTimeline
 import Synchronization
 
-/// The timeline of a game, whose events are released when the player reaches their times and not before (VideoKit's
+/// The timeline of a game, whose events are released when the player reaches their times and not before (Quickplay's
 /// `StreamTimelineManager`).
 ///
 ///     let timeline = GameTimeline(configuration, player: player, source: TimelinePlatform(uri: "https://…", token: token))
@@ -29,8 +29,8 @@ public final class GameTimeline: Sendable {
         var release: TimelineCursor
         /// The log that the service sent; nil before the first.
         var log: TimelineLogID?
-        /// The newest sequence number of the log at the time of the connection. The subscription is complete when it
-        /// has arrived; nil before.
+        /// The newest sequence number of the log when the connection began; nil before. The subscription is complete
+        /// when it has arrived.
         var goal: SequenceNumber?
         var attempts = 0
         var failure: TimelineTrouble?

@@ -1,4 +1,4 @@
-/// The subject of a timeline event (VideoKit's `StreamTimelineEvent`). Later versions may add others.
+/// The subject of a timeline event (Quickplay's `StreamTimelineEvent`). Later versions may add others.
 public struct StreamTimelineEvent: RawRepresentable, Hashable, Sendable {
     /// The name of the subject.
     public let rawValue: String
@@ -12,7 +12,7 @@ public struct StreamTimelineEvent: RawRepresentable, Hashable, Sendable {
     public static let gameEvent = StreamTimelineEvent(rawValue: "gameEvent")
 }
 
-/// The suggested action of playback for a timeline event (VideoKit's `Action`).
+/// The suggested action of playback for a timeline event (Quickplay's `Action`).
 public enum SuggestedAction: String, Hashable, Sendable, CaseIterable {
     /// No action.
     case none

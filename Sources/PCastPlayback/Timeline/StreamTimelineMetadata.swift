@@ -1,7 +1,7 @@
 import PCastJSON
 public import PCastTimeline
 
-/// A description of the change of a game or an event (VideoKit's `StreamTimelineMetadata`).
+/// A description of the change of a game or an event (Quickplay's `StreamTimelineMetadata`).
 public protocol StreamTimelineMetadata: Sendable {
     /// The JSON fields as Foundation values, without null values. `reason` is `seek` if a seek back caused the change.
     var eventMetadata: [String: Any] { get }

@@ -1,4 +1,4 @@
-/// The game of a timeline, and the mode of release (VideoKit's `StreamTimelineConfiguration`).
+/// The game of a timeline, and the mode of release (Quickplay's `StreamTimelineConfiguration`).
 public struct TimelineConfiguration: Hashable, Sendable {
     /// The name of the league, which is case-sensitive.
     public var leagueName: String

@@ -3,7 +3,7 @@ import PCastJSON
 import PCastOverlay
 import PCastTimeline
 
-/// The present state of a game as overlay pages know it, and the messages that change it.
+/// The current state of a game as overlay pages know it, and the messages that change it.
 struct TimelinePageKnowledge: Sendable {
     /// The maximum size of a message without its envelope, in bytes. The bridge accepts JSON of at most 4096 values
     /// with depth 16.

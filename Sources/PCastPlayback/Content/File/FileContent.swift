@@ -116,7 +116,7 @@ public final class FileContent: PlaybackContent {
         isStale.store(true, ordering: .relaxed)
     }
 
-    /// Interrupts the present call or the next one.
+    /// Interrupts the current call or the next one.
     public func interrupt() { reader.interrupt() }
 
     /// Closes the file.

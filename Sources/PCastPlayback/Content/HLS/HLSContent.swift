@@ -161,7 +161,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     /// Throws `interrupted` if there was an interruption.
     private func heedInterruption() throws(PlaybackError) { if wait.takeInterruption() { throw .interrupted } }
 
-    /// Interrupts the present call or the next one.
+    /// Interrupts the current call or the next one.
     public func interrupt() { wait.interrupt() }
 
     /// Ends all transfers.

@@ -7,7 +7,7 @@ struct NextSegment: Sendable {
     var segment: MediaSegment
     /// The index of the first part to load, which is greater than zero after a seek into a partial segment.
     var firstPart = 0
-    /// Where it begins: the segment, or that part.
+    /// The position of the segment, or of its first part to load.
     var start: TimeSpan
 
     /// The duration from `start` to the end of the segment.

@@ -59,7 +59,7 @@ final class PlaylistFollower: Sendable {
         task.withLock { $0 = following }
     }
 
-    /// The present state.
+    /// The current state.
     var current: State { state.withLock { $0 } }
 
     /// The timeline of the playlist; nil before it is loaded.

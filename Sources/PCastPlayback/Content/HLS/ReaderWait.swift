@@ -9,7 +9,7 @@ final class ReaderWait: Sendable {
     /// Signals a change.
     func raise() { signal.raise() }
 
-    /// Interrupts the present wait or the next one.
+    /// Interrupts the current wait or the next one.
     func interrupt() {
         interrupted.store(true, ordering: .releasing)
         signal.raise()

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The progress of a segment that is loaded.
 extension RenditionLoader: SegmentLoad.Owner {
-    /// The follower of the present variant's playlist.
+    /// The follower of the current variant's playlist.
     var follower: PlaylistFollower? { state.withLock { $0.follower } }
 
     /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
@@ -48,7 +48,7 @@ extension RenditionLoader: SegmentLoad.Owner {
                 uris.contains { $0 != uri && !state.failedAddresses.isUnrecoverable($0, at: now) }
             }
             guard isAlternative else { return false }
-            // Another variant may have the same segment.
+            // The failure is not final, because other segments at the address may be available.
             state.failedAddresses.add([uri], isFinal: false, at: now)
             state.leaving = failure
             leave(segment, &state)

@@ -28,7 +28,7 @@ final class RenditionLoader: Sendable {
         /// The number of pathways that failed since the last loaded segment.
         var leftPathways = 0
         var failedAddresses = FailedAddresses()
-        /// The failure because of which the present address is replaced; nil for none.
+        /// The failure because of which the current address is replaced; nil for none.
         var leaving: LoadFailure?
     }
 
@@ -134,7 +134,7 @@ final class RenditionLoader: Sendable {
     /// The number of changes of the playlist.
     var version: Int { state.withLock { $0.follower }?.current.version ?? 0 }
 
-    /// The index of the present variant.
+    /// The index of the current variant.
     var currentRung: Int { state.withLock { $0.rung } }
 
     /// The failure after the loaded segments; nil for none.
@@ -393,8 +393,8 @@ final class RenditionLoader: Sendable {
         wait.raise()
     }
 
-    /// Returns the variants of which all addresses are avoided. `unwanted` are further addresses to avoid. `lastResort`
-    /// is true to include addresses that failed long ago.
+    /// Returns the variants of which all addresses are avoided. `unwanted` are further addresses to avoid. If
+    /// `lastResort` is true, failed addresses are avoided only if they are unrecoverable.
     private func excluded(without unwanted: [String] = [], lastResort: Bool = false) -> Set<Int> {
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
         func isExcluded(_ uri: String) -> Bool {
@@ -437,7 +437,7 @@ final class RenditionLoader: Sendable {
         }
     }
 
-    /// Returns a variant with an address that has not failed, preferably the present one; nil if there is none.
+    /// Returns a variant with an address that has not failed, preferably the current one; nil if there is none.
     /// `unwanted` are addresses to avoid.
     private func alternative(to current: Int, without unwanted: [String]) -> Int? {
         let all = Set(variants.uris.indices)

@@ -24,7 +24,7 @@ final class RenditionReader {
     /// The event messages of segments.
     private var messages: [TimedMetadata] = []
     private var brokenSegments = 0
-    /// The progress in the present segment.
+    /// The progress in the current segment.
     private var progress = MediaProgress()
     /// The last segment that was read completely, and the end of its media; nil before.
     private var last: (segment: LoadedSegment, end: MediaEnd)?
@@ -45,6 +45,7 @@ final class RenditionReader {
 
     /// The next step in decoding order.
     enum Head {
+        /// A packet of a medium follows, with its decoding time.
         case packet(time: TimeSpan, PresentationMedium)
         /// The rendition has ended.
         case end
@@ -59,7 +60,7 @@ final class RenditionReader {
         messages.removeAll()
     }
 
-    /// Discards the state of the present segment.
+    /// Discards the state of the current segment.
     private func leave() {
         (packets, hasPackets, firstPicture, progress) = (nil, false, nil, MediaProgress())
         queues.removeAll()

@@ -20,7 +20,7 @@ struct SegmentFetch {
     /// part was produced.
     typealias Measure = @Sendable (Int64, TimeSpan, Bool) -> Void
 
-    /// The segment in the present playlist.
+    /// The segment in the current playlist.
     var segment: MediaSegment
     private let base: URIReference
     private let fetcher: HLSFetcher

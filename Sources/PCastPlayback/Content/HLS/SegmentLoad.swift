@@ -8,7 +8,7 @@ internal import Synchronization
 struct SegmentLoad {
     /// The loader of the segment.
     protocol Owner: AnyObject, Sendable {
-        /// The follower of the present variant's playlist.
+        /// The follower of the current variant's playlist.
         var follower: PlaylistFollower? { get }
         /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
         func take(_ segment: LoadedSegment, of generation: Int) -> Bool
@@ -137,7 +137,7 @@ struct SegmentArrival {
     /// The total number of bytes; nil if the server does not report it.
     var length: Int64?
     var elapsed: TimeSpan
-    /// Of the last seconds: the link may have become another since it began.
+    /// The bytes and the duration of the last seconds, because the available bandwidth may have changed.
     var recent: (bytes: Int64, span: TimeSpan)
 }
 

@@ -1,7 +1,7 @@
 import PCastCore
 
-/// Restores the distance of low-latency playback from the live edge after a stall, by playback at a slightly higher
-/// rate, or by a seek if the distance is too great. It does nothing after a seek back or a pause.
+/// Restores the distance of low-latency playback from the live edge after a stall. It plays at a slightly higher rate,
+/// or seeks if the distance is too great. It does nothing after a seek back or a pause.
 ///
 /// The known edge advances in steps, with each update of the playlist. Therefore the least distance over an interval
 /// counts.

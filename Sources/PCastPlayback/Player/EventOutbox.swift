@@ -4,7 +4,7 @@ import Synchronization
 /// A queue that calls the observers of a player: one call at a time, in order, on its own thread. A slow observer
 /// delays the other observers of the same player, but not the player.
 ///
-/// Of consecutive positions only the newest waits, because no other event is as frequent.
+/// If several positions wait, only the newest is kept, because no other event is as frequent.
 final class EventOutbox: Sendable {
     /// An event with its receivers.
     private struct Letter: Sendable {

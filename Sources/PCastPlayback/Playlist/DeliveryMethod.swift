@@ -11,8 +11,8 @@ public enum DeliveryMethod: String, Hashable, Sendable, CaseIterable {
     /// Any other protocol or container.
     case other
 
-    /// Creates the delivery method of an address from its scheme, from its form as a link to a platform's page, or from
-    /// the file extension of its path.
+    /// Creates the delivery method of an address. The scheme `pcast` and links to a platform's page are streams of a
+    /// platform; otherwise the file extension determines it.
     public init(address: String) {
         if address.lowercased().hasPrefix("pcast:") || StreamAddress(address) != nil {
             self = .pcast

@@ -3,8 +3,8 @@ internal import PCastCodecs
 public import PCastCore
 internal import Synchronization
 
-/// The content of a file, local or on a web server, in any container that libavformat supports, with its tracks and
-/// subtitles.
+/// The content of a file, local or on a web server, with its tracks and subtitles. libavformat reads the container,
+/// which must be one of the permitted ones, such as MP4, Matroska or MPEG-TS.
 ///
 /// It reads nothing ahead, except for the 32 KiB of libavformat's buffer for a web address. It is not seekable if the
 /// server does not support range requests.

@@ -276,7 +276,7 @@ final class RenditionLoader: Sendable {
         }
     }
 
-    /// Returns the next segment to load; nil if there is none at present.
+    /// Returns the next segment to load; nil if there is none yet.
     private func nextLoad() -> SegmentLoad? {
         guard wantsMore else { return nil }
         let load: SegmentLoad? = state.withLock { state in

@@ -1,30 +1,31 @@
 public import PCastCore
 
-/// Why something cannot be played, and what can be done about it.
+/// A reason why content cannot be played.
 public enum PlaybackError: Error, Hashable, Sendable {
-    /// The address is none, or of a kind that is not played.
+    /// The address is empty, or it has an unsupported scheme or format.
     case unsupportedAddress(String)
-    /// Nothing answers there, or not in time; trying again later may help.
+    /// The server does not respond, or not before the timeout. A later retry may succeed.
     case unreachable(String, reason: String)
-    /// A platform gives no stream, for the reason that its status tells; nil where none answers.
+    /// A platform provides no stream. `status` is the status of its response; nil if there was no response.
     case noStream(String, status: RequestStatus?, reason: String)
-    /// The server says no, with a status of HTTP.
+    /// The server rejects the request with the HTTP status `status`.
     case refused(String, status: Int)
-    /// What came is no playlist, or breaks its rules.
+    /// The response is not a playlist, or the playlist violates the rules of HLS (RFC 8216).
     case brokenPlaylist(String, reason: String)
-    /// What came holds no pictures and no sound that can be decoded.
+    /// The content has no audio or video that can be decoded.
     case notPlayable(String, reason: String)
-    /// It broke off in the middle.
+    /// The connection broke, or the file ended, in the middle of the content.
     case brokeOff(String, reason: String)
-    /// There is no such track.
+    /// The content has no track with this ID.
     case noTrack(String)
-    /// The item lies outside of what can be gone about in, or there is nothing to go about in.
+    /// The content is not seekable, the position is outside the seekable range, or there is no content.
     case notSeekable
-    /// Another call took this one's place; not a failure.
+    /// Another call replaced this one. This is not a failure.
     case interrupted
 }
 
 extension PlaybackError: CustomStringConvertible {
+    /// The reason and the name of the content, for people.
     public var description: String {
         switch self {
         case .unsupportedAddress(let address):

@@ -2,19 +2,21 @@ internal import Foundation
 internal import PCastCore
 internal import PCastHLS
 
-/// What somebody names to have it played: a path, or an address.
+/// The path or address of content, as a user names it.
 struct ContentAddress: Sendable {
+    /// The kind of the content: a file, or a resource of a web server.
     enum Kind { case file, web }
 
-    /// nil for what is not played.
+    /// The kind of the content; nil if the address is not supported.
     let kind: Kind?
-    /// As it is opened: of a file with `file:` before its path, whatever that looks like.
+    /// The address to open. A path has the prefix `file:`, whatever characters it contains.
     let text: String
-    /// For people: without what a link may hold in secret.
+    /// The address for people, without passwords and tokens.
     let name: String
-    /// Decoded; of an address without its query.
+    /// The path without percent-encoding for a file, and the path of the URI otherwise.
     let path: String
 
+    /// Analyses a path or an address.
     init(_ text: String) {
         let reference = URIReference(text)
         switch reference.scheme?.lowercased() {
@@ -22,7 +24,7 @@ struct ContentAddress: Sendable {
             kind = reference.authority?.isEmpty ?? true ? nil : .web
             (self.text, name, path) = (WebURI.escaped(text), Self.withoutSecrets(reference), reference.path)
         case "data":
-            // The address is the resource itself, and too long to be named.
+            // The address contains the resource itself and is too long to display.
             (kind, self.text, name, path) = (.web, text, String(text.prefix(32)) + "…", "")
         case "file":
             kind = .file
@@ -31,12 +33,12 @@ struct ContentAddress: Sendable {
         case .some where reference.authority != nil:
             (kind, self.text, name, path) = (nil, text, Self.withoutSecrets(reference), reference.path)
         default:
-            // A path, which may hold a colon.
+            // A path may contain a colon.
             (kind, self.text, name, path) = (.file, "file:" + text, text, text)
         }
     }
 
-    /// Name, password and query may be secrets.
+    /// Returns the address without user, password, query and fragment, which may be secret.
     static func withoutSecrets(_ reference: URIReference) -> String {
         var reference = reference
         (reference.query, reference.fragment) = (nil, nil)
@@ -46,7 +48,7 @@ struct ContentAddress: Sendable {
         return reference.text
     }
 
-    /// Whether its name says that it is a file of a container that is known.
+    /// Whether the file extension is that of a known container.
     var isFile: Bool {
         let files = [
             ".mp4", ".m4v", ".m4a", ".mov", ".mkv", ".webm", ".ts", ".mp3", ".aac", ".ogg", ".opus", ".flac", ".wav",
@@ -54,6 +56,6 @@ struct ContentAddress: Sendable {
         return files.contains { path.lowercased().hasSuffix($0) }
     }
 
-    /// Whether its name says that it is a playlist of HTTP Live Streaming.
+    /// Whether the file extension is that of a playlist of HTTP Live Streaming.
     var isPlaylist: Bool { [".m3u8", ".m3u"].contains { path.lowercased().hasSuffix($0) } }
 }

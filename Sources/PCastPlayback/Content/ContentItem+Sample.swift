@@ -1,7 +1,7 @@
 internal import PCastCodecs
 
 extension ContentItem {
-    /// nil for what says nothing that is understood.
+    /// Creates an item from a decoded sample; nil for metadata.
     init?(_ sample: PresentationSample) {
         switch sample {
         case .picture(let picture, let position, let duration):

@@ -1,15 +1,15 @@
 public import PCastCore
 
-/// One thing that is shown, heard or told at a position of an item.
+/// An item that content delivers: a frame, audio, or information at a position.
 public enum ContentItem: Sendable {
-    /// For `duration`, as far as that is known.
+    /// A video frame, with its duration if it is known.
     case picture(VideoFrame, at: TimeSpan, duration: TimeSpan?)
-    /// 48 kHz, one or two channels.
+    /// Audio at 48 kHz with one or two channels.
     case sound(AudioFrame, at: TimeSpan)
-    /// A line of text and until when it is shown; an empty one takes away what is shown.
+    /// A subtitle and the range in which it is displayed. An empty text ends the current subtitle.
     case subtitle(String, ClosedRange<TimeSpan>)
-    /// What the media say of themselves at this moment: an ID3 tag, an event message, a date range.
+    /// Metadata at a position: an ID3 tag, an event message or a date range.
     case metadata(TimedMetadata)
-    /// Something of the overview has changed: a live window moved on, a duration was refined.
+    /// A change of the properties, such as a live window that advanced or a corrected duration.
     case overview(ContentOverview)
 }

@@ -1,29 +1,34 @@
 public import PCastCore
 
-/// What is known of an item's media.
+/// The properties of an item's media.
 public struct ContentOverview: Hashable, Sendable {
+    /// Whether the media has an end.
     public enum Kind: Hashable, Sendable {
-        /// With an end that is known.
+        /// The media is complete.
         case onDemand
-        /// Goes on; with a window that can be gone back in or not.
+        /// The media is still being produced, with or without a window for seeks.
         case live
     }
 
+    /// Whether the media is complete or live.
     public var kind: Kind
+    /// The available tracks.
     public var tracks: [ContentTrack]
-    /// One of each kind at most.
+    /// The selected tracks, with at most one of each kind.
     public var selected: Set<ContentTrack.ID>
-    /// Of live media nil, until they end.
+    /// The duration; nil for live media until it ends.
     public var duration: TimeSpan?
-    /// Where a seek may go; nil where it cannot.
+    /// The range of positions for seeks; nil if the content is not seekable.
     public var seekableRange: ClosedRange<TimeSpan>?
-    /// What tells wall time, in the order of positions.
+    /// The anchors of wall-clock time, ordered by position.
     public var anchors: [TimecodeAnchor]
-    /// How far live media are ahead of the end of the seekable range, which is where they are read by default; nil on demand.
+    /// The distance of the live edge from the end of the seekable range, which is the default position of live media;
+    /// nil on demand.
     public var liveEdge: TimeSpan?
-    /// Live media that come by parts of segments, and are followed closely.
+    /// Whether the media is live with low latency, by partial segments (RFC 8216bis).
     public var isLowLatency: Bool
 
+    /// Creates properties.
     public init(
         kind: Kind, tracks: [ContentTrack], selected: Set<ContentTrack.ID> = [], duration: TimeSpan? = nil,
         seekableRange: ClosedRange<TimeSpan>? = nil, anchors: [TimecodeAnchor] = [], liveEdge: TimeSpan? = nil,
@@ -34,5 +39,6 @@ public struct ContentOverview: Hashable, Sendable {
         self.isLowLatency = isLowLatency
     }
 
+    /// Whether there is a track of a kind.
     public func has(_ kind: ContentTrack.Kind) -> Bool { tracks.contains { $0.kind == kind } }
 }

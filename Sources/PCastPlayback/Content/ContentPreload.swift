@@ -2,19 +2,20 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A content that is opened, and read until there is enough to begin with, before anybody plays it: what is asked for first
-/// is there then.
+/// Content that is opened before it is played, and read until playback can begin. Its first frames are then available
+/// at once.
 ///
-/// Begins on a thread of its own, which whoever opens it waits for; from then on it is the content itself.
+/// A thread preloads it, and `open()` waits for that thread. Afterwards all calls reach the content itself.
 final class ContentPreload: PlaybackContent {
     private struct State {
-        /// Where it stands; nil before it was opened, or when that was left off.
+        /// The result of opening with the start position; nil before, and if opening was interrupted.
         var opened: Result<TimeSpan, PlaybackError>?
+        /// The items that were read.
         var items: [ContentItem] = []
-        /// How many of them were given out.
+        /// The number of items that were delivered.
         var given = 0
         var isLoading = true
-        /// Somebody plays it, or nobody will: nothing more is loaded by its own thread.
+        /// Whether the content is played or was cancelled, which ends the preloading.
         var isOver = false
     }
 
@@ -23,23 +24,21 @@ final class ContentPreload: PlaybackContent {
     private let wait = ReaderWait()
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// Begins to load.
-    ///
-    /// - Parameter content: not open yet.
-    /// - Throws: when no thread can be had.
+    /// Begins to preload content that is not open yet. Throws an ``IOError`` if a thread cannot be created.
     init(_ content: any PlaybackContent) throws(IOError) {
         self.content = content
         let worker = try WorkerThread(name: "preload-media") { [self] in load() }
         thread.withLock { $0 = worker }
     }
 
-    /// Whether it is worth being played: live media that were opened a while ago are not where they should be, and what could
-    /// not be had then may be had now.
+    /// Whether the preloaded content can be played. Live content would begin too far from the edge. Content that failed
+    /// to open may succeed now.
     var isUsable: Bool {
         if case .failure? = state.withLock({ $0.opened }) { return false }
         return content.overview?.kind != .live
     }
 
+    /// Opens and reads the content on the thread.
     private func load() {
         defer {
             state.withLock { $0.isLoading = false }
@@ -59,7 +58,7 @@ final class ContentPreload: PlaybackContent {
             let isFull =
                 overview.has(.video) ? pictures.count >= VideoQueue.high : sounds.length >= AudioQueue.high
             if isFull || pictures.isAtLimit || sounds.isAtLimit { return }
-            // What cannot be read is found again by whoever plays it.
+            // The player reads again and detects the failure.
             guard let item = try? content.read() else { return }
             switch item {
             case .picture(let frame, let position, let duration):
@@ -71,7 +70,7 @@ final class ContentPreload: PlaybackContent {
         }
     }
 
-    // MARK: What is played
+    // MARK: Content
 
     var overview: ContentOverview? { content.overview }
 
@@ -103,6 +102,7 @@ final class ContentPreload: PlaybackContent {
         return try content.read()
     }
 
+    /// Removes the items.
     private func forget() {
         state.withLock { state in
             state.items = []

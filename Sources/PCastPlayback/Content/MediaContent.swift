@@ -1,9 +1,8 @@
-/// Which content an address is played by.
+/// A factory for the content of an address.
 public enum MediaContent {
-    /// A content that is not open yet: playlists of web servers by HTTP Live Streaming, recognized by the address's ending
-    /// (`.m3u8`) or else by what the server says; everything else as a file.
-    ///
-    /// - Parameter isPlaylist: where somebody knows better than the address's ending.
+    /// Returns content that is not open yet. A web address is HTTP Live Streaming if it ends in `.m3u8`, or if the
+    /// server's response is a playlist. Any other address is a file. `isPlaylist` overrides the detection if it is not
+    /// nil.
     public static func content(
         at address: String, isPlaylist: Bool? = nil, configuration: HLSContent.Configuration = .init()
     ) -> any PlaybackContent {

@@ -1,14 +1,15 @@
 import PCastCore
 
-/// The wall times that timed metadata told, each once however often it is read.
+/// The wall-clock times from timed metadata, each once, even if it is read again.
 struct MetadataAnchors {
-    /// The oldest are forgotten.
+    /// The maximum number of anchors. The oldest are removed.
     private static let capacity = 1_024
 
     private(set) var all: [TimecodeAnchor] = []
-    /// Rises with each that is new.
+    /// The number of changes.
     private(set) var version = 0
 
+    /// Adds the wall-clock time of metadata, if it has one.
     mutating func learn(from metadata: TimedMetadata) {
         guard let wallTime = metadata.wallTime else { return }
         let anchor = TimecodeAnchor(position: metadata.position, wallTime: wallTime, source: .timedMetadata)

@@ -1,47 +1,45 @@
 public import PCastCore
 
-/// The media of one item: opened once, then read in the order of decoding, decoded.
+/// The decoded media of one item, which is opened once and then read in decoding order.
 ///
-/// Everything but ``interrupt()`` and ``overview`` is called by one thread at a time, the pipeline's reader, and may wait
-/// there: for a disk, a server or a publisher. What is read ahead is kept coded and bounded; what is decoded is as little
-/// as whoever reads asks for.
+/// The pipeline's reader calls everything except ``interrupt()``, ``overview`` and ``bufferedPosition`` from one thread
+/// at a time. These calls may block for a disk, a server or a publisher. Media that is read ahead stays encoded and
+/// bounded, and only what is read is decoded.
 ///
-/// Positions are of the item, from zero; of live media with a sliding window they keep what they mean for as long as the
-/// content is open.
+/// Positions begin at zero. For live media with a sliding window, a position stays valid while the content is open.
 public protocol PlaybackContent: AnyObject, Sendable {
-    /// What is known of it: nil before it was opened. From any thread.
+    /// The properties of the media; nil before it is open. It may be read from any thread.
     var overview: ContentOverview? { get }
 
-    /// The end of what was loaded without a hole from where it is read; nil where nobody knows. From any thread.
+    /// The end of the media that is loaded without gaps; nil if unknown. It may be read from any thread.
     var bufferedPosition: TimeSpan? { get }
 
-    /// Finds out what there is, and stands at the position from which playback begins, which for live media is near their
-    /// edge.
-    ///
-    /// - Returns: where it stands.
+    /// Opens the content, and returns the position at which playback begins. For live media this is near the live edge.
+    /// Throws a ``PlaybackError`` if the content cannot be opened.
     func open() throws(PlaybackError) -> TimeSpan
 
-    /// What comes next; waits for it. Nil at the end, and again on each call after it until a seek.
-    ///
-    /// - Throws: ``PlaybackError/interrupted`` after `interrupt`; anything else ends the item.
+    /// Returns the next item, and blocks until it is available. Returns nil at the end, until a seek. Throws
+    /// ``PlaybackError/interrupted`` after `interrupt()`; any other error ends the item.
     func read() throws(PlaybackError) -> ContentItem?
 
-    /// Goes elsewhere: what is read next lies at the position, or just behind it where no picture begins there.
-    ///
-    /// - Returns: where it stands: within the seekable range, whatever was asked for.
+    /// Seeks, and returns the position that was reached, which is within the seekable range. The next frame is at the
+    /// position, or just after it if no frame begins there. Throws ``PlaybackError/notSeekable`` if the content is not
+    /// seekable.
     func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan
 
-    /// Takes other tracks from here on; nil is none. One that there is not is refused.
+    /// Selects a track of a kind, or none if `track` is nil. Throws ``PlaybackError/noTrack(_:)`` if there is no such
+    /// track.
     func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError)
 
-    /// Makes a call that waits, or the next one, end with `interrupted`; the call after it goes on as if nothing had been.
-    /// From any thread.
+    /// Ends the current call, or the next one, with the error `interrupted`. Later calls are not affected. It may be
+    /// called from any thread.
     func interrupt()
 
-    /// Lets go of everything, and ends what is on its way. Harmless when called again.
+    /// Closes the content and ends all transfers. It has no effect if it was called before.
     func close()
 }
 
 extension PlaybackContent {
+    /// Nil: the end of the loaded media is unknown.
     public var bufferedPosition: TimeSpan? { nil }
 }

@@ -2,21 +2,23 @@ internal import Foundation
 public import PCast
 internal import PCastHLS
 
-/// A stream of a platform, as people name it: `pcast://HOST[:PORT]/STREAM`, `pcasts:` where the platform has TLS, or the link for
-/// browsers, `http(s)://HOST[:PORT]/watch/STREAM`. Each may have `#token=TOKEN` behind it; without a stream the token says which
-/// one, or else it is the newest.
+/// The address of a stream of a platform: `pcast://HOST[:PORT]/STREAM`, `pcasts:` for a platform with TLS, or the link
+/// for browsers, `http(s)://HOST[:PORT]/watch/STREAM`. Each may have the fragment `#token=TOKEN`. Without a stream ID,
+/// it is the stream of the token, or otherwise the newest.
 public struct StreamAddress: Hashable, Sendable {
-    /// The platform's own address, of http or https.
+    /// The address of the platform, with the scheme http or https.
     public var platform: String
+    /// The stream ID; nil for the stream of the token, or the newest.
     public var stream: String?
-    /// Lets view the stream. A secret.
+    /// The secret token that permits viewing; nil for none.
     public var token: String?
 
+    /// Creates an address from its parts.
     public init(platform: String, stream: String? = nil, token: String? = nil) {
         (self.platform, self.stream, self.token) = (platform, stream, token)
     }
 
-    /// nil for what names no stream.
+    /// Parses an address; nil if it is not the address of a stream.
     public init?(_ address: String) {
         var reference = URIReference(address)
         guard let authority = reference.authority, !authority.isEmpty else { return nil }
@@ -41,9 +43,10 @@ public struct StreamAddress: Hashable, Sendable {
         self.init(platform: reference.text, stream: stream.flatMap { Self.decoded($0[...]) }, token: token)
     }
 
+    /// Returns a text without percent-encoding; nil if it is not valid.
     private static func decoded(_ text: Substring) -> String? { String(text).removingPercentEncoding }
 
-    /// For people, as it can be given again: without the token.
+    /// The address for people without the token. It can be used as an address again.
     public var name: String {
         var reference = URIReference("\(platform)/\(stream ?? "")")
         let isSecure = ["https", "wss"].contains(reference.scheme?.lowercased() ?? "")
@@ -51,12 +54,9 @@ public struct StreamAddress: Hashable, Sendable {
         return ContentAddress.withoutSecrets(reference)
     }
 
-    /// Watches the stream, by a client of its own that ends with it.
-    ///
-    /// - Parameters:
-    ///   - authentication: opens the session; nil for the address's own token.
-    ///   - viewing: lets view the stream; nil for the same.
-    /// - Throws: `noStream`, with what the platform says.
+    /// Subscribes to the stream with a new client, which ends with the stream. `authentication` is the token for the
+    /// session and `viewing` the token for the stream; nil for the address's own token. Throws
+    /// ``PlaybackError/noStream(_:status:reason:)`` with the platform's response.
     public func subscribe(
         authentication: String? = nil, viewing: String? = nil
     ) async throws(PlaybackError) -> MediaStream {
@@ -76,7 +76,9 @@ public struct StreamAddress: Hashable, Sendable {
 }
 
 extension StreamAddress: CustomStringConvertible, CustomReflectable {
+    /// The address without the token.
     public var description: String { name }
 
+    /// The mirror without the token.
     public var customMirror: Mirror { Mirror(self, children: ["platform": platform, "stream": stream as Any]) }
 }

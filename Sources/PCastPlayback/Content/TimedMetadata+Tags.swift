@@ -3,7 +3,7 @@ internal import PCastCore
 internal import PCastHLS
 
 extension TimedMetadata {
-    /// What tags say that stand one behind another; nothing from the first on that cannot be read.
+    /// Returns the metadata of consecutive ID3 tags, up to the first that is not valid.
     static func all(inTags bytes: [UInt8], at position: TimeSpan) -> [TimedMetadata] {
         var all: [TimedMetadata] = []
         var rest = bytes
@@ -14,6 +14,7 @@ extension TimedMetadata {
         return all
     }
 
+    /// Returns the metadata of an ID3 tag.
     static func all(in tag: ID3Tag, at position: TimeSpan) -> [TimedMetadata] {
         tag.frames.map { frame in
             TimedMetadata(
@@ -22,14 +23,14 @@ extension TimedMetadata {
         }
     }
 
-    /// Bytes as they are told.
+    /// Returns bytes as text if they are UTF-8 without control characters, otherwise in Base64.
     static func text(_ bytes: [UInt8]) -> String {
         let isText = bytes.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0) }
         return isText ? String(validating: bytes, as: UTF8.self) ?? Base64.encode(bytes) : Base64.encode(bytes)
     }
 
-    /// The wall time of its position, where it is what encoders put there: an object whose `ut` is in milliseconds since
-    /// 1970.
+    /// The wall-clock time of the position, if the value is the JSON object that encoders insert, with the field `ut`
+    /// in milliseconds since 1970; nil otherwise.
     var wallTime: WallTime? {
         struct Stamp: Decodable { var ut: Double }
         guard value.contains("\"ut\""), let stamp = try? JSONDecoder().decode(Stamp.self, from: Data(value.utf8)),

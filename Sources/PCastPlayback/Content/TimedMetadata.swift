@@ -1,20 +1,25 @@
 public import PCastCore
 
-/// What media say of themselves at a position: an ID3 tag (`TXXX`, `COMM`, `PRIV`), an `emsg` box, an `EXT-X-DATERANGE`.
+/// Metadata of the media at a position: an ID3 tag (`TXXX`, `COMM`, `PRIV`), an `emsg` box (ISO/IEC 23009-1), or an
+/// `EXT-X-DATERANGE` tag (RFC 8216, section 4.3.2.7).
 public struct TimedMetadata: Hashable, Sendable {
+    /// The form of the metadata in the media.
     public enum Source: String, Hashable, Sendable { case id3, emsg, dateRange }
 
+    /// The form of the metadata in the media.
     public var source: Source
+    /// The position in the item.
     public var position: TimeSpan
-    /// nil for what is of a moment.
+    /// The duration; nil if it has none.
     public var duration: TimeSpan?
-    /// The frame's description, the scheme, or the date range's class; may be empty.
+    /// The description of the ID3 frame, the scheme of the event message, or the class of the date range; may be empty.
     public var name: String
-    /// The date range's own, or the event message's; nil without one.
+    /// The ID of the ID3 frame, the event message or the date range; nil if it has none.
     public var identifier: String?
-    /// Text as it is, other bytes in Base64.
+    /// The value as text, or in Base64 if it is not text.
     public var value: String
 
+    /// Creates metadata.
     public init(
         source: Source, position: TimeSpan, duration: TimeSpan? = nil, name: String, identifier: String? = nil,
         value: String

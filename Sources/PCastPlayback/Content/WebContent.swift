@@ -3,23 +3,25 @@ internal import PCastHLS
 internal import PCastWeb
 internal import Synchronization
 
-/// What a web server has at an address whose ending does not tell what it is: a playlist of HTTP Live Streaming is recognized by
-/// its content type, or by how it begins (RFC 8216, section 4); everything else is a file.
+/// The content of a web address whose file extension does not determine the format. A playlist is detected by its media
+/// type or by its first line (RFC 8216, section 4). Anything else is a file.
 ///
-/// Asked for once when it is opened, as far as the first piece; then it is the content that it was found to be.
+/// The first bytes are requested when it is opened. Afterwards all calls reach the detected content.
 final class WebContent: PlaybackContent {
     private let address: ContentAddress
     private let configuration: HLSContent.Configuration
     private let wait = ReaderWait()
     private let found = Mutex<(any PlaybackContent)?>(nil)
 
+    /// The media types of playlists.
     private static let types = [
         "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl",
         "application/mpegurl",
     ]
-    /// What a playlist begins with, behind a byte order mark perhaps.
+    /// The first line of a playlist, after an optional byte order mark.
     private static let mark = "#EXTM3U"
 
+    /// Creates content that is not open.
     init(_ address: ContentAddress, configuration: HLSContent.Configuration) {
         (self.address, self.configuration) = (address, configuration)
     }
@@ -37,19 +39,20 @@ final class WebContent: PlaybackContent {
             ? HLSContent(address.text, configuration: configuration)
             : FileContent(address.text, timeout: configuration.timeout)
         found.withLock { $0 = content }
-        // Whoever interrupted before it was there meant this call.
+        // An interruption before the content existed applies to this call.
         if wait.takeInterruption() { throw .interrupted }
         return try content.open()
     }
 
-    /// What the answer begins with.
+    /// The media type and the first bytes of the response.
     private final class Beginning: Sendable {
         let bytes = Mutex<[UInt8]>([])
         let type = Mutex<String?>(nil)
         let result = Mutex<Result<Bool, PlaybackError>?>(nil)
     }
 
-    /// - Throws: what the server says, or that it says nothing.
+    /// Requests the first bytes and returns whether they are those of a playlist. Throws a ``PlaybackError`` if the
+    /// server rejects the request or does not respond.
     private func isPlaylist() throws(PlaybackError) -> Bool {
         let beginning = Beginning()
         let (address, timeout, wait) = (address, configuration.timeout, wait)
@@ -81,6 +84,7 @@ final class WebContent: PlaybackContent {
         return try result.get()
     }
 
+    /// Whether the response is a playlist.
     private static func isPlaylist(_ beginning: Beginning) -> Bool {
         if let type = beginning.type.withLock({ $0 }), types.contains(type) { return true }
         var text = beginning.bytes.withLock { $0 }[...]
@@ -101,7 +105,7 @@ final class WebContent: PlaybackContent {
     }
 
     func interrupt() {
-        // Of one that is found already, only that one waits.
+        // If the content exists, only the content waits.
         if let content { content.interrupt() } else { wait.interrupt() }
     }
 

@@ -1,30 +1,32 @@
 public import PCastCore
 import Synchronization
 
-/// Plays lists of videos by sessions, and hands each session to every consumer (seed 003, Brightcove's
-/// `BCOVPlaybackController`). A view of its ``player``, which can be used beside it.
+/// Plays lists of videos, with one session for each, and reports each session to all consumers (Brightcove's
+/// `BCOVPlaybackController`). It is a view of its ``player``, which can also be used directly.
 public final class PlaybackController: Sendable {
+    /// The player of the controller.
     public let player: Player
     private let delegation = Mutex<EventSubscription?>(nil)
 
-    /// Makes the player do what it is asked to, and nothing by itself: neither advance nor play.
+    /// Creates a controller of a player, and sets the player's `autoAdvance` and `autoPlay` to false.
     public init(_ player: Player) {
         self.player = player
         player.autoAdvance = false
         player.autoPlay = false
     }
 
+    /// Creates a controller with a new player.
     public convenience init(_ pipelines: PipelineFactory) { self.init(Player(pipelines)) }
 
-    // MARK: What is played
+    // MARK: Content
 
-    /// Whether the next video begins when one has been played through its end; false unless set.
+    /// Whether the next video begins when one was played to its end. The default is false.
     public var autoAdvance: Bool {
         get { player.autoAdvance }
         set { player.autoAdvance = newValue }
     }
 
-    /// Whether a video that is advanced to plays at once; false unless set.
+    /// Whether a video that the controller advances to plays at once. The default is false.
     public var autoPlay: Bool {
         get { player.autoPlay ?? false }
         set { player.autoPlay = newValue }
@@ -33,58 +35,60 @@ public final class PlaybackController: Sendable {
     /// The session that plays; nil without content.
     public var session: PlaybackSession? { player.session }
 
+    /// The videos that are played.
     public var videos: [Video] { player.videos }
 
-    /// Begins with the first of these videos, in place of what is played.
+    /// Replaces the content with videos and begins with the first.
     public func setVideos(_ videos: [Video]) { player.set(videos: videos, index: 0, play: autoPlay) }
 
-    /// Puts a video among those that are played.
-    ///
-    /// - Returns: whether there is a video at that index.
+    /// Inserts a video. Returns false, without effect, if `index` is out of bounds.
     @discardableResult
     public func insert(_ video: Video, afterVideoAt index: Int) -> Bool {
         index >= 0 && index < .max && player.insert(video, at: index + 1)
     }
 
-    /// Goes on with the next video; of no effect behind the last.
+    /// Advances to the next video. Returns false, without effect, at the last one.
     @discardableResult
     public func advanceToNext() -> Bool { player.advanceToNext() }
 
-    // MARK: Steering
+    // MARK: Commands
 
+    /// Plays.
     public func play() { player.play() }
 
+    /// Pauses.
     public func pause() { player.pause() }
 
-    /// As ``Player/seek(to:)-(TimeSpan)``.
+    /// Seeks to a position of the item, like ``Player/seek(to:)-(TimeSpan)``, and returns the position that was
+    /// reached.
     @discardableResult
     public func seek(to position: TimeSpan) async throws -> TimeSpan { try await player.seek(to: position) }
 
-    /// Loads again after a failure. Of no effect otherwise, or while that is under way.
-    ///
-    /// - Parameter position: nil for where it broke off, or the edge of a live programme.
-    /// - Returns: whether it does.
+    /// Restarts loading after a failure. A nil `position` is the last position, or the live edge of a live stream.
+    /// Returns false, without effect, if playback has not failed or is already resuming.
     @discardableResult
     public func resumeVideo(at position: TimeSpan? = nil, autoPlay: Bool = true) -> Bool {
         player.resume(at: position?.seconds, playing: autoPlay)
     }
 
-    /// What is not more than zero is taken for 1.
+    /// The playback rate, as a factor, clamped to 0.25 to 4. A value that is not positive counts as 1.
     public var playbackRate: Double {
         get { player.speed }
         set { player.speed = newValue }
     }
 
-    // MARK: Who follows
+    // MARK: Consumers
 
-    /// Holds the consumer, and tells it at once what is so. Nothing comes of adding one that is there already.
+    /// Adds a consumer, which is held strongly and receives the current values at once. It has no effect on a consumer
+    /// that was added before.
     public func addSessionConsumer(_ consumer: any PlaybackSessionConsumer) { player.add(consumer) }
 
+    /// Removes a consumer. It receives no more calls.
     public func removeSessionConsumer(_ consumer: any PlaybackSessionConsumer) { player.remove(consumer) }
 
-    /// Receives what happens from the moment at which it is set: progress, cue points and lifecycle events that have not yet
-    /// occurred. Only the current external playback status is reported at once. It is held weakly, and called in the same
-    /// order and from the same thread as consumers. Nil for none.
+    /// The consumer that is held weakly; nil for none. It receives progress, cue points and lifecycle events from the
+    /// moment at which it is set. Of current values, it receives only the external playback status. It is called in the
+    /// same order and from the same thread as the other consumers.
     public var delegate: (any PlaybackSessionConsumer)? {
         get { delegation.withLock { $0?.delegate } }
         set {
@@ -96,8 +100,9 @@ public final class PlaybackController: Sendable {
         }
     }
 
-    // MARK: Playing elsewhere
+    // MARK: External playback
 
+    /// Whether external playback may start. Current external playback continues after a change to false.
     public var allowsExternalPlayback: Bool {
         get { player.allowsExternalPlayback }
         set { player.allowsExternalPlayback = newValue }

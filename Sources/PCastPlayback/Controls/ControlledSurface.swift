@@ -2,7 +2,7 @@ import PCastCore
 import PCastRendering
 import Synchronization
 
-/// A surface with the controls of a player drawn on its frames while they are visible.
+/// A surface that draws the controls of a player on its frames while they are visible.
 final class ControlledSurface: RenderSurface {
     private struct State {
         var last: VideoFrame?
@@ -12,11 +12,13 @@ final class ControlledSurface: RenderSurface {
     }
 
     private let base: any RenderSurface
-    /// Held while a frame is given to the surface, which takes one at a time.
+    /// The state, which is locked while a frame is displayed, because the surface accepts one at a time.
     private let state = Mutex(State())
 
+    /// Creates a surface that displays on another one.
     init(_ base: any RenderSurface) { self.base = base }
 
+    /// Displays a frame, with the controls while they are visible.
     func show(_ frame: VideoFrame) {
         state.withLock { state in
             state.last = frame
@@ -33,13 +35,15 @@ final class ControlledSurface: RenderSurface {
 
     var events: AsyncStream<SurfaceEvent> { base.events }
 
-    // MARK: The controls
+    // MARK: Controls
 
-    /// Of effect from the next frame, or ``redraw()``, on.
+    /// Shows or hides the controls, from the next frame or ``redraw()`` on.
     func setVisible(_ isVisible: Bool) { state.withLock { $0.isVisible = isVisible } }
 
+    /// Sets the progress, 0 to 1; nil if the duration is unknown.
     func setProgress(_ progress: Double?) { state.withLock { $0.bar.progress = progress } }
 
+    /// Sets whether the player plays, and redraws visible controls.
     func setPlaying(_ isPlaying: Bool) {
         state.withLock { state in
             guard state.bar.isPlaying != isPlaying else { return }
@@ -48,9 +52,10 @@ final class ControlledSurface: RenderSurface {
         }
     }
 
-    /// Shows the last frame again.
+    /// Displays the last frame again.
     func redraw() { state.withLock { draw(&$0) } }
 
+    /// Displays the last frame, with the controls while they are visible.
     private func draw(_ state: inout State) {
         guard let frame = state.last else { return }
         base.show(state.isVisible ? state.painter.draw(state.bar, on: frame) : frame)

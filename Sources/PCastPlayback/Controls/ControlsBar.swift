@@ -1,21 +1,22 @@
 import PCastCodecs
 import PCastCore
 
-/// Draws the bar of controls at the lower edge of a frame: darkened, with a symbol for what a click of a play button would do, and a
-/// line for the position. Used by one thread at a time.
+/// Draws a bar of controls at the lower edge of a frame: a darkened area, the symbol of the command that a play button
+/// would have, and a line for the position. It is not thread-safe.
 final class ControlsBar {
+    /// The values that the bar shows.
     struct Content: Equatable {
-        /// 0 to 1; nil where no end is known: the line is full.
+        /// The progress, 0 to 1; nil if the duration is unknown, which draws a full line.
         var progress: Double?
         var isPlaying = false
     }
 
-    /// Luma of limited range.
+    /// Luma values of limited range.
     private static let (white, grey): (UInt8, UInt8) = (235, 110)
 
     private let pool = VideoFramePool(capacity: 4)
 
-    /// Returns a copy of the frame with the bar on it, or the frame itself where there is no room for a bar.
+    /// Returns a copy of the frame with the bar on it, or the frame itself if it is too small for a bar.
     func draw(_ content: Content, on frame: VideoFrame) -> VideoFrame {
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
         let bar = Self.height(of: frame.dimensions)
@@ -31,13 +32,13 @@ final class ControlsBar {
         let size = bar / 2
         let left = bar / 2
         if content.isPlaying {
-            // Two bars: pause.
+            // Two bars are the symbol of pause.
             let third = max(size / 3, 1)
             for x in [left, left + 2 * third] {
                 fill(copy, x..<x + third, middle - size / 2..<middle + size / 2, Self.white)
             }
         } else {
-            // A triangle: play.
+            // A triangle is the symbol of play.
             for x in 0..<size {
                 let half = (size - x) / 2
                 fill(copy, left + x..<left + x + 1, middle - half..<middle + max(half, 1), Self.white)
@@ -51,9 +52,10 @@ final class ControlsBar {
         return copy
     }
 
-    /// The height of the bar in rows: an even number.
+    /// Returns the height of the bar in rows, which is even.
     static func height(of dimensions: Dimensions) -> Int { max(dimensions.height / 12, 8) & ~1 }
 
+    /// Darkens all rows from `top` on.
     private func darken(_ frame: VideoFrame, below top: Int) {
         for y in top..<frame.dimensions.height {
             let row = frame.planeY + y * frame.strideY
@@ -67,6 +69,7 @@ final class ControlsBar {
         }
     }
 
+    /// Fills a rectangle with a luma value.
     private func fill(_ frame: VideoFrame, _ columns: Range<Int>, _ rows: Range<Int>, _ luma: UInt8) {
         for y in rows.clamped(to: 0..<frame.dimensions.height) {
             let row = frame.planeY + y * frame.strideY

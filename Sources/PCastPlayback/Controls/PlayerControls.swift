@@ -4,16 +4,16 @@ public import PCastOverlay
 public import PCastRendering
 import Synchronization
 
-/// The built-in controls of a player on a surface: a bar at the lower edge, with the position and whether the player plays.
+/// The built-in controls of a player on a surface: a bar at the lower edge with the position and the state.
 ///
 ///     let controls = PlayerControls(on: window)
 ///     let player = Player(.media(shownOn: controls.surface))
 ///     controls.attach(player)
 ///     let overlay = try Overlay(program: "game", player: PlayerOverlayPlugin(player, controls: controls))
 ///
-/// A click on the surface shows or hides the bar, and a key shows it. It hides three seconds after the last click or key while the
-/// player plays. Each change is one of ``changes``, which an overlay receives as `playerStage`. The keys themselves are the
-/// application's to interpret.
+/// A click on the surface shows or hides the bar, and a key shows it. It hides three seconds after the last click or
+/// key while the player plays. ``changes`` reports each change, which an overlay receives as `playerStage`. The
+/// application handles the meaning of keys.
 public final class PlayerControls: Sendable {
     private struct State {
         var visibility = ControlsVisibility()
@@ -26,7 +26,7 @@ public final class PlayerControls: Sendable {
     private let controlled: ControlledSurface
     private let state = Mutex(State())
 
-    /// Follows the clicks and keys of a surface, which stays the caller's.
+    /// Creates controls that follow the clicks and keys of a surface. The caller keeps the ownership of the surface.
     public init(on surface: any RenderSurface) {
         controlled = ControlledSurface(surface)
         let events = surface.events
@@ -44,19 +44,19 @@ public final class PlayerControls: Sendable {
 
     deinit { close() }
 
-    /// The surface on which the player shows its frames: the one that was given, with the controls drawn on it.
+    /// The surface for the player, which displays its frames with the controls on the given surface.
     public var surface: any RenderSurface { controlled }
 
     /// Whether the controls are visible.
     public var isVisible: Bool { state.withLock { $0.visibility.isVisible } }
 
-    /// Shows or hides the controls, as an overlay asks for (`bridgeStage`).
+    /// Shows or hides the controls, for example at the request of an overlay (`bridgeStage`).
     public func setVisible(_ isVisible: Bool) { change { $0.setVisible(isVisible, at: $1) } }
 
-    /// Each change of the visibility from now on.
+    /// A new stream of all changes of the visibility from now on.
     public var changes: AsyncStream<OverlayControls> { state.withLock { $0.changes.add() } }
 
-    /// Follows a player: what the bar shows, and whether the controls hide by themselves.
+    /// Follows a player, whose position the bar shows, and whose state determines when the controls hide.
     public func attach(_ player: Player) {
         let (events, positions) = (player.events(), player.positions())
         let tasks = [
@@ -77,7 +77,7 @@ public final class PlayerControls: Sendable {
         followState(of: player)
     }
 
-    /// Ends following; the surface shows frames without controls from then on. Harmless when called again.
+    /// Ends following and hides the controls permanently. It has no effect if it was called before.
     public func close() {
         let tasks = state.withLock { state in
             state.isClosed = true
@@ -90,12 +90,14 @@ public final class PlayerControls: Sendable {
         controlled.setVisible(false)
     }
 
+    /// Applies the state of a player.
     private func followState(of player: Player) {
         let isPlaying = if case .playing = player.state { true } else { false }
         controlled.setPlaying(isPlaying)
         change { $0.setPlaying(isPlaying, at: $1) }
     }
 
+    /// Changes the visibility, restarts the timer, and reports and draws a change.
     private func change(_ body: (inout ControlsVisibility, Instant) -> Void) {
         let shown: Bool? = state.withLock { state in
             guard !state.isClosed else { return nil }
@@ -105,13 +107,14 @@ public final class PlayerControls: Sendable {
             let isVisible = state.visibility.isVisible
             guard isVisible != former.isVisible else { return nil }
             state.changes.yield(isVisible ? .visible : .hidden)
-            // In the order of the changes: two that come at once are both drawn, the later one last.
+            // The lock keeps the order of changes, so the last one is drawn last.
             controlled.setVisible(isVisible)
             return isVisible
         }
         if shown != nil { controlled.redraw() }
     }
 
+    /// Restarts the timer that hides the controls.
     private func wait(until deadline: Instant?, _ state: inout State) {
         state.timer?.cancel()
         state.timer = deadline.map { deadline in
@@ -128,7 +131,7 @@ public final class PlayerControls: Sendable {
 }
 
 extension Player {
-    /// The part of the content that lies before the position, 0 to 1; nil where no end is known, as of live streams.
+    /// The part of the content before the position, 0 to 1; nil if the end is unknown, as for live streams.
     fileprivate var shownProgress: Double? {
         guard let playhead else { return nil }
         let range = playhead.seekableRange ?? .zero...TimeSpan(seconds: duration.isFinite ? duration : 0)

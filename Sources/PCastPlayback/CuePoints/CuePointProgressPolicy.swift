@@ -1,40 +1,52 @@
-/// Which of the cue points of a passage to act on, and where to go on from then: after a seek over three advertisements,
-/// say, to show the last of them only, and none that was shown before.
+/// A rule that selects the cue points of a passage to process, and the cue point after which playback resumes.
+///
+/// For example, after a seek over three advertisements an application shows only the last one, and none twice
+/// (Brightcove's `BCOVCuePointProgressPolicy`).
 public struct CuePointProgressPolicy: Hashable, Sendable {
+    /// The cue points of a passage that are processed.
     public enum Processing: Hashable, Sendable {
+        /// All cue points.
         case all
+        /// The last cue point.
         case final
+        /// The first cue point.
         case first
     }
 
+    /// The position at which playback resumes after processing.
     public enum Resuming: Hashable, Sendable {
-        /// Where the playhead went.
+        /// The position of the playhead.
         case contentPlayhead
-        /// Behind the last cue point that was acted on.
+        /// The position of the last processed cue point.
         case lastProcessedCuePoint
     }
 
+    /// The decision about one passage.
     public struct Result: Hashable, Sendable {
-        /// To be acted on, in their order.
+        /// The cue points to process, in order.
         public var cuePoints: CuePointCollection
-        /// Behind which to go on; nil to go on where the playhead is.
+        /// The cue point after which playback resumes; nil to resume at the playhead.
         public var resumeCuePoint: CuePoint?
     }
 
+    /// The cue points of a passage that are processed.
     public let processing: Processing
+    /// The position at which playback resumes after processing.
     public let resuming: Resuming
-    /// What was in an earlier passage is passed over.
+    /// Whether cue points of earlier passages are not processed again.
     public let ignoresProcessed: Bool
+    /// The cue points of all earlier passages.
     private var processed: Set<CuePoint> = []
 
+    /// Creates a policy that has processed no cue points yet.
     public init(processing: Processing, resuming: Resuming, ignoresProcessed: Bool) {
         self.processing = processing
         self.resuming = resuming
         self.ignoresProcessed = ignoresProcessed
     }
 
-    /// A passage counts as processed as a whole, though only one cue point of it is acted on: whoever goes back over it does
-    /// not get the others then.
+    /// Returns the cue points of a passage to process. All cue points of the passage count as processed, including
+    /// those that the policy does not select.
     public mutating func apply(to passage: CuePointPassage) -> Result {
         var fresh = Array(passage.cuePoints)
         if ignoresProcessed {

@@ -1,16 +1,18 @@
-/// Another place that plays what a session plays, such as a device that watches it through PCast: while it does, the
-/// session's own loudspeaker is silent (Brightcove's external playback, which there is AirPlay).
+/// Another device that plays the content of a session, for example as a viewer of a PCast stream. Meanwhile the local
+/// audio output is silent (Brightcove's external playback, which uses AirPlay).
 public protocol ExternalPlayback: AnyObject, Sendable {
-    /// Begins there, and returns when it has.
+    /// Starts playback on the device, and returns when it plays. Throws an error if the start fails.
     func start(_ session: PlaybackSession) async throws
 
-    /// Ends there. Told once for each start that succeeded: by whoever asks for it, or when the session is over.
+    /// Stops playback on the device. It is called once for each successful start: at the application's request, or when
+    /// the session is over.
     func stop(_ session: PlaybackSession) async
 
-    /// Whether what began there is over, whoever ended it.
+    /// Whether playback on the device has ended, for any reason.
     var hasEnded: Bool { get }
 }
 
 extension ExternalPlayback {
+    /// False: playback on the device ends only by `stop(_:)`.
     public var hasEnded: Bool { false }
 }

@@ -5,39 +5,41 @@ internal import PCastIO
 internal import PCastRendering
 internal import Synchronization
 
-/// What a player plays, as one stream that can be published: its pictures as they are shown and its sound as it is heard,
-/// whatever items they are of. It is made before the player, whose pipelines give to it (``PipelineFactory/media``).
+/// A media stream of all that a player plays: its displayed frames and its audio, across all items. It is made before
+/// the player, whose pipelines send to it (`PipelineFactory.media`).
 ///
-/// Of a stream of a platform it has the pictures alone: whoever wants its sound as well passes on that stream itself.
+/// For a subscribed stream of a platform, the outlet has only the video. To publish its audio too, publish that stream
+/// itself.
 public final class PlaybackOutlet: Sendable {
     private struct State {
-        /// What would be seen here without a graphic, where, and since when.
+        /// The last frame without a graphic, its surface and its time; nil before the first.
         var last: (picture: VideoFrame, surface: (any RenderSurface)?, moment: Instant)?
-        /// What is over all pictures.
+        /// The graphic over all frames; nil for none.
         var graphic: Graphic?
-        /// Up to where sound was given out.
+        /// The end of the audio that was sent; nil before the first.
         var soundEnd: Instant?
     }
 
     private let media: ApplicationMedia
     private let began = MonotonicClock.now()
     private let state = Mutex(State())
-    /// Whether another place plays it, and here it is dark. Held while anything is shown on the surface: a picture that is on
-    /// its way when the screen is cleared comes before that, and none comes after it.
+    /// Whether another device plays the content, so the local surface is black. The lock is held while a frame is
+    /// displayed, so no frame follows the black one.
     private let isAway = Mutex(false)
     private let pool = VideoFramePool(capacity: 1)
     private let blender = Mutex(GraphicBlender())
-    /// A picture that stands for longer is a still one, and is shown again with another graphic.
+    /// The time after which a frame counts as a still picture, which is displayed again with a new graphic.
     private static let still = TimeSpan.milliseconds(100)
 
-    /// - Parameter frameRate: pictures a second at most, as far as that is known beforehand: what encoders are told.
+    /// Creates an outlet. `frameRate` is the expected maximum frame rate in frames per second, which encoders use.
     public init(frameRate: Double = 30) { media = ApplicationMedia(frameRate: frameRate, channels: 2) }
 
-    /// What is published. It goes on from item to item, and ends with the outlet.
+    /// The media stream to publish. It continues from item to item, and ends with the outlet.
     public var mediaStream: MediaStream { media.mediaStream }
 
-    // MARK: What comes
+    // MARK: Media
 
+    /// Displays and sends a frame.
     func show(_ picture: VideoFrame, on surface: (any RenderSurface)?) {
         let now = MonotonicClock.now()
         let graphic = state.withLock { state in
@@ -54,7 +56,7 @@ public final class PlaybackOutlet: Sendable {
         }
     }
 
-    /// Lays a graphic over all pictures from now on, and over one that stands; nil for none.
+    /// Sets the graphic over all frames from now on, and over a still picture; nil for none.
     func lay(_ graphic: Graphic?) {
         let now = MonotonicClock.now()
         let standing = state.withLock { state in
@@ -64,17 +66,18 @@ public final class PlaybackOutlet: Sendable {
         if let standing { show(standing.picture, on: standing.surface) }
     }
 
-    /// Without the graphic where there is no memory for it.
+    /// Returns a frame with a graphic, or the frame itself if there is no memory.
     private func blended(_ picture: VideoFrame, _ graphic: Graphic?) -> VideoFrame {
         guard let graphic else { return picture }
         return blender.withLock { blender in (try? blender.blend(graphic, over: picture)) ?? picture }
     }
 
+    /// Sends audio that is due at a time.
     func hear(_ sound: AudioFrame, at due: Instant) {
-        // What was given out before a seek cannot be taken back: what follows begins behind it.
+        // Audio that was sent before a seek cannot be withdrawn, so later audio must begin after it.
         let overlap = state.withLock { state in
             let overlap = state.soundEnd.map { $0 - due } ?? .zero
-            // By so much instants are rounded.
+            // Smaller overlaps are rounding errors of the times.
             guard overlap > .milliseconds(2) else {
                 state.soundEnd = due + sound.length
                 return TimeSpan.zero
@@ -90,25 +93,26 @@ public final class PlaybackOutlet: Sendable {
         media.push(rest)
     }
 
-    // MARK: Away
+    // MARK: External playback
 
-    /// Shows black here for as long as another place plays it, and then what is played.
+    /// Displays black while another device plays the content, and then the content again.
     func setAway(_ isAway: Bool) {
         self.isAway.withLock { isAwayNow in
             guard isAwayNow != isAway else { return }
             isAwayNow = isAway
-            // Read behind the change: what comes meanwhile waits for the screen.
+            // The state is read after the change. A frame that arrives meanwhile waits for the lock.
             let (last, graphic) = state.withLock { ($0.last, $0.graphic) }
             guard let last, let surface = last.surface else { return }
             surface.show(isAway ? black(like: last.picture) : blended(last.picture, graphic))
         }
     }
 
+    /// Returns a black frame with the size of another.
     private func black(like picture: VideoFrame) -> VideoFrame {
         let frame = pool.frame(
             dimensions: picture.dimensions, captureTime: nil, timestamp: picture.timestamp, color: picture.color)
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
-        // Limited range, as all pictures here (ITU-R BT.601-7, section 2.5.3).
+        // Limited range has black at luma 16 and chroma 128 (ITU-R BT.601-7, section 2.5.3).
         for row in 0..<height { (frame.planeY + row * frame.strideY).update(repeating: 16, count: width) }
         for plane in [frame.planeU, frame.planeV] {
             for row in 0..<(height + 1) / 2 {

@@ -1,8 +1,9 @@
 public import PCast
 internal import Synchronization
 
-/// Has another device play what a session plays, as a stream of a platform that the device watches: here it is silent and dark
-/// meanwhile, and remains what steers it. A stream of a platform is passed on as it comes.
+/// External playback that publishes the content of a session as a stream of a platform, for another device to view.
+/// Local playback is silent and black meanwhile, and still controls the content. A subscribed stream of a platform is
+/// published as it is.
 ///
 ///     let outlet = PlaybackOutlet()
 ///     let player = Player(.media(shownOn: screen, by: outlet))
@@ -18,12 +19,9 @@ public final class StreamHandOff: ExternalPlayback {
     private let invite: @Sendable (Publisher) async throws -> Void
     private let publisher = Mutex<Publisher?>(nil)
 
-    /// - Parameters:
-    ///   - outlet: the player's.
-    ///   - pcast: was started; remains the caller's.
-    ///   - token: made with EdgeAuth, for publishing.
-    ///   - invite: tells the device of the stream, and returns when it watches; what it throws is thrown by
-    ///     ``Player/startExternalPlayback(_:)``.
+    /// Creates external playback through a platform. `outlet` is the player's. `pcast` has been started by the caller,
+    /// who keeps its ownership. `token` is an EdgeAuth token for publishing. `invite` makes the device view the stream
+    /// and returns when it does; its errors are thrown by ``Player/startExternalPlayback(_:)``.
     public init(
         of outlet: PlaybackOutlet, through pcast: PCast, token: String, options: PublishOptions = PublishOptions(),
         invite: @escaping @Sendable (Publisher) async throws -> Void = { _ in }
@@ -32,12 +30,13 @@ public final class StreamHandOff: ExternalPlayback {
         self.invite = invite
     }
 
-    /// Nil while nothing is handed on.
+    /// The ID of the published stream; nil while there is none.
     public var streamID: StreamID? { publisher.withLock { $0 }?.streamID }
 
+    /// Whether the published stream has ended, or none was published.
     public var hasEnded: Bool { publisher.withLock { $0 }?.hasEnded ?? true }
 
-    /// - Throws: what the platform says, or the invitation.
+    /// Publishes the content and invites the device. Throws the error of the platform or of the invitation.
     public func start(_ session: PlaybackSession) async throws {
         let publisher = try await pcast.publish(
             streamToken: token, mediaStream: session.subscribedStream ?? outlet.mediaStream, options: options)
@@ -49,7 +48,7 @@ public final class StreamHandOff: ExternalPlayback {
         }
         self.publisher.withLock { $0 = publisher }
         outlet.setAway(true)
-        // A platform that is gone ends it, and the session is heard and seen here again.
+        // If the platform ends the stream, local playback resumes.
         publisher.setPublisherEndedCallback {
             [weak self, weak session] (_: Publisher, _: StreamEndedReason, _: String) in
             guard let self, let player = session?.player else { return }
@@ -57,6 +56,7 @@ public final class StreamHandOff: ExternalPlayback {
         }
     }
 
+    /// Stops publishing, and resumes local playback.
     public func stop(_ session: PlaybackSession) async {
         let publisher = publisher.withLock { publisher in
             defer { publisher = nil }

@@ -3,12 +3,14 @@ import PCastIO
 import PCastJSON
 import Synchronization
 
-/// A Chromium without a window, of which this program is the only one that can steer it: by the Chrome DevTools Protocol
-/// (https://chromedevtools.github.io/devtools-protocol/) over a socket that it inherits, on which messages end with a zero.
+/// A headless Chromium that this process controls with the Chrome DevTools Protocol
+/// (https://chromedevtools.github.io/devtools-protocol/), over an inherited socket on which each message ends with a
+/// zero byte.
 ///
-/// It has a profile of its own, which is removed with it. When this process ends, in whatever way, so does the browser.
+/// The browser has its own profile, which is removed at its end. The browser ends when this process ends for any
+/// reason.
 final class Browser: Sendable {
-    /// What a page tells by itself.
+    /// An event of the protocol.
     struct Event: Sendable {
         var method: String
         var session: String?
@@ -18,14 +20,15 @@ final class Browser: Sendable {
     private struct State {
         var number = 0
         var waiting: [Int: CheckedContinuation<Result<JSONValue, PageError>, Never>] = [:]
-        /// Why nothing can be asked any more.
+        /// The reason why no command can be sent any more; nil while the browser runs.
         var end: PageError?
         var enders: [CheckedContinuation<PageError, Never>] = []
-        /// The process is no more, nor its profile.
+        /// Whether the process has ended and the profile was removed.
         var isGone = false
         var leavers: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// A command of the protocol.
     private struct Command: Encodable {
         var id: Int
         var method: String
@@ -33,6 +36,7 @@ final class Browser: Sendable {
         var sessionId: String?
     }
 
+    /// A message of the browser: a response or an event.
     private struct Message: Decodable {
         struct Failure: Decodable { var message: String }
 
@@ -44,11 +48,12 @@ final class Browser: Sendable {
         var error: Failure?
     }
 
-    /// A longer message is none: a graphic of 4096 pixels square takes no more.
+    /// The maximum size of a message in bytes, which is sufficient for an image of 4096 by 4096 pixels. A longer
+    /// message ends the browser.
     private static let longestMessage = 96 << 20
-    /// Who does not answer in this time is taken to hang.
+    /// The timeout of a command, after which the browser is ended.
     private static let timeout = Duration.seconds(60)
-    /// So long it is given to end by itself.
+    /// The time for the browser to exit before it is killed.
     private static let farewell = Duration.seconds(5)
 
     private let socket: ProcessSocket
@@ -56,23 +61,22 @@ final class Browser: Sendable {
     private let state = Mutex(State())
     private let profile: URL
 
-    /// - Parameters:
-    ///   - program: its path, or a name that is looked for in PATH.
-    ///   - isSandboxed: false lets it run without the sandbox around pages, which Chromium refuses to root.
-    ///   - onEvent: is called on the thread that reads from the browser, in the order of what happens.
-    /// - Throws: ``PageError/noBrowser(_:reason:)``.
+    /// Starts a browser. `program` is a path, or a name that is looked up in PATH. If `isSandboxed` is false, pages run
+    /// without Chromium's sandbox, which Chromium requires for root. `onEvent` is called on the thread that reads from
+    /// the browser, in order. Throws ``PageError/noBrowser(_:reason:)``, or ``PageError/needsUser`` for root with a
+    /// sandbox.
     init(
         _ program: String, isSandboxed: Bool = true, onEvent: @escaping @Sendable (Event, Browser) -> Void
     ) throws(PageError) {
         guard let path = Self.path(of: program) else {
             throw .noBrowser(program, reason: "there is no such program")
         }
-        // What is wrong with a page would be root's then: of root Chromium demands to do without the sandbox.
+        // As root, Chromium only runs without a sandbox, so a page that exploits it would have root's permissions.
         guard !isSandboxed || geteuid() != 0 else { throw .needsUser }
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-page-\(UUID().uuidString)")
         self.profile = profile
         do {
-            // Cookies and what pages keep are for its user alone.
+            // The profile contains cookies and data of pages, so only this user may read it.
             try FileManager.default.createDirectory(
                 at: profile, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
             let (ours, theirs) = try ProcessSocket.pair()
@@ -99,13 +103,14 @@ final class Browser: Sendable {
         }
     }
 
+    /// Returns the path of a program; nil if it is not found in PATH.
     private static func path(of program: String) -> String? {
         if program.contains("/") { return program }
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         return folders.map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Nothing in the background, no window, and no throttling of a page that nobody looks at.
+    /// The options of Chromium: no window, no background services, and no throttling of pages that are not visible.
     private static var flags: [String] {
         [
             "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check",
@@ -117,6 +122,7 @@ final class Browser: Sendable {
         ]
     }
 
+    /// Returns the environment of the browser with few variables and its own home directory.
     private static func environment(home: String) -> [String: String] {
         let kept = ["PATH", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR"]
         var environment = ProcessInfo.processInfo.environment.filter { kept.contains($0.key) }
@@ -125,12 +131,10 @@ final class Browser: Sendable {
         return environment
     }
 
-    // MARK: Asking
+    // MARK: Commands
 
-    /// Asks for something and waits for the answer.
-    ///
-    /// - Parameter session: of the page that is meant; nil for the browser itself.
-    /// - Throws: ``PageError/ended(_:)``, also for what the browser refuses.
+    /// Sends a command and returns its result. `session` is that of a page; nil for the browser itself. Throws
+    /// ``PageError/ended(_:)`` if the browser has ended or rejects the command.
     func ask(
         _ method: String, _ parameters: JSONValue = [:], session: String? = nil
     ) async throws(PageError) -> JSONValue {
@@ -148,7 +152,7 @@ final class Browser: Sendable {
         return try answer.get()
     }
 
-    /// Asks for something whose answer is of no interest. Never waits for it.
+    /// Sends a command without waiting for its result.
     func tell(_ method: String, _ parameters: JSONValue, session: String?) {
         let number = state.withLock { state in
             state.number += 1
@@ -157,12 +161,14 @@ final class Browser: Sendable {
         send(Command(id: number, method: method, params: parameters, sessionId: session))
     }
 
+    /// Sends a command to the browser.
     private func send(_ command: Command) {
         guard let bytes = try? JSONEncoder().encode(command) else { preconditionFailure("a command is JSON") }
-        // Who is gone is noticed where it is read from.
+        // The reading thread detects a closed connection.
         _ = socket.write(Array(bytes) + [0])
     }
 
+    /// Starts the timeout of a command.
     private func expect(_ number: Int, _ method: String) {
         Task { [weak self] in
             try? await Task.sleep(for: Self.timeout)
@@ -171,8 +177,9 @@ final class Browser: Sendable {
         }
     }
 
-    // MARK: Hearing
+    // MARK: Messages
 
+    /// Reads messages until the browser ends, and then removes its profile.
     private func attend(_ onEvent: (Event, Browser) -> Void) {
         var waiting: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
@@ -199,6 +206,7 @@ final class Browser: Sendable {
         for continuation in leavers { continuation.resume() }
     }
 
+    /// Handles a message.
     private func take(_ bytes: [UInt8], _ onEvent: (Event, Browser) -> Void) {
         guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else { return }
         if let number = message.id {
@@ -210,9 +218,9 @@ final class Browser: Sendable {
         }
     }
 
-    // MARK: Ending
+    // MARK: End
 
-    /// Ends it, for the reason that is told to all who wait; harmless when called again.
+    /// Ends the browser. All waiting commands throw `reason`. It has no effect if the browser has ended already.
     func end(_ reason: PageError) {
         let (waiting, enders, isFirst) = state.withLock { state in
             let isFirst = state.end == nil
@@ -223,7 +231,7 @@ final class Browser: Sendable {
         for continuation in waiting.values { continuation.resume(returning: .failure(reason)) }
         for continuation in enders { continuation.resume(returning: reason) }
         guard isFirst else { return }
-        // It ends when nobody steers it any more.
+        // The browser exits when the connection is closed.
         socket.end()
         Task { [process] in
             try? await Task.sleep(for: Self.farewell)
@@ -231,7 +239,7 @@ final class Browser: Sendable {
         }
     }
 
-    /// Waits until it has ended, and tells why.
+    /// Waits until the browser has ended or is ending, and returns the reason.
     func ended() async -> PageError {
         await withCheckedContinuation { continuation in
             let reason = state.withLock { state in
@@ -242,7 +250,7 @@ final class Browser: Sendable {
         }
     }
 
-    /// Waits until nothing is left of it.
+    /// Waits until the process has ended and the profile was removed.
     func gone() async {
         await withCheckedContinuation { continuation in
             let isGone = state.withLock { state in

@@ -1,16 +1,17 @@
-/// Why a page cannot be drawn, and what can be done about it.
+/// A reason why a page cannot be rendered.
 public enum PageError: Error, Hashable, Sendable {
-    /// There is no such browser, or it cannot be started.
+    /// The browser does not exist or cannot be started.
     case noBrowser(String, reason: String)
-    /// Root runs no browser that is exposed to a page without a sandbox, unless that is asked for.
+    /// The process runs as root, for which Chromium has no sandbox, and running without one was not permitted.
     case needsUser
-    /// The page could not be loaded.
+    /// The page was not loaded.
     case notLoaded(String, reason: String)
-    /// The browser or its page ended by itself, or does not answer.
+    /// The browser or the page ended or does not respond.
     case ended(String)
 }
 
 extension PageError: CustomStringConvertible {
+    /// The reason, for people, with what to do.
     public var description: String {
         switch self {
         case .noBrowser(let program, let reason):

@@ -4,25 +4,19 @@ public import PCastCore
 import PCastJSON
 import Synchronization
 
-/// A web page that is drawn over what a ``PlaybackOutlet`` gives out, for those who cannot or need not run a browser
-/// themselves: graphics in the cloud.
+/// A web page that is rendered over the frames of a ``PlaybackOutlet``, for viewers without a browser.
 ///
-/// The page is laid out at a size of its own and scaled to each picture. Its background is transparent where the page does
-/// not say otherwise. A Chromium without a window draws it when something on it changes; thirty times a second at most the newest
-/// drawing is laid over the pictures, and stays until the next. Links that people follow, dialogs and sound are not for it.
+/// The page has its own layout size and is scaled to each frame. Its background is transparent unless the page sets
+/// one. A headless Chromium renders it after each change. The newest image is drawn over the frames until the next one,
+/// at most 30 times per second. There is no input, no dialogs and no audio.
 public final class RenderedPage: Sendable {
     private let browser: Browser
     private let layer: PageLayer
 
-    /// Opens a page and has it drawn.
-    ///
-    /// - Parameters:
-    ///   - address: of http, https or file, or one that holds the page itself (data:).
-    ///   - dimensions: for which it is laid out, in its own pixels.
-    ///   - browser: Chromium or one that understands its protocol; a name is looked for in PATH.
-    ///   - isSandboxed: false runs pages without a sandbox, as Chromium does for root alone; a page that breaks out of
-    ///     the browser may do all that this process may.
-    /// - Throws: `PageError`.
+    /// Opens a page and begins to render it. `address` has the scheme http, https, file or data. `dimensions` is the
+    /// layout size in CSS pixels. `browser` is a Chromium, by path or by a name that is looked up in PATH. If
+    /// `isSandboxed` is false, pages run without a sandbox, as Chromium requires for root; a page that exploits the
+    /// browser then has all permissions of this process. Throws a ``PageError``.
     public static func open(
         _ address: String, dimensions: Dimensions = Dimensions(width: 1280, height: 720), over outlet: PlaybackOutlet,
         browser: String = "chromium", isSandboxed: Bool = true
@@ -50,6 +44,7 @@ public final class RenderedPage: Sendable {
         layer.remove()
     }
 
+    /// Configures the page and loads it.
     private func load(_ address: String, _ dimensions: Dimensions) async throws(PageError) {
         let target = try await browser.ask("Target.createTarget", ["url": "about:blank"])["targetId"] ?? .null
         let session = try await browser.ask("Target.attachToTarget", ["targetId": target, "flatten": true])["sessionId"]
@@ -70,11 +65,12 @@ public final class RenderedPage: Sendable {
         if let reason = loaded["errorText"]?.string { throw .notLoaded(address, reason: reason) }
     }
 
+    /// Handles an event of the page.
     private static func take(_ event: Browser.Event, of browser: Browser, onto layer: PageLayer) {
         switch event.method {
         case "Page.screencastFrame":
-            // At once: while two are not acknowledged the browser leaves out what it draws, and of a page that then stands
-            // still that would be the last word.
+            // The acknowledgment is immediate: Chromium drops frames while two are not acknowledged, and the last frame
+            // of a still page would be lost.
             browser.tell(
                 "Page.screencastFrameAck", ["sessionId": event.parameters["sessionId"] ?? .null],
                 session: event.session)
@@ -87,15 +83,15 @@ public final class RenderedPage: Sendable {
         }
     }
 
-    /// Waits until the page is not drawn any more, and tells why: ``close()`` was called, or it crashed. What was drawn last
-    /// has been taken away then.
+    /// Waits until the page is not rendered any more, because ``close()`` was called or it crashed, and returns the
+    /// reason. Its last image has been removed then.
     public func ended() async -> PageError {
         let reason = await browser.ended()
         layer.remove()
         return reason
     }
 
-    /// Ends it, and returns when nothing is left of its browser. Harmless when called again.
+    /// Ends the page, and waits until its browser has ended. It has no effect if it was called before.
     public func close() async {
         browser.end(.ended("it was closed"))
         layer.remove()
@@ -103,17 +99,18 @@ public final class RenderedPage: Sendable {
     }
 }
 
-/// A page's place over the pictures: nothing is laid there once it was removed.
+/// The layer of a page over the frames. After its removal it draws nothing.
 ///
-/// Of what is drawn faster than pictures change the newest is laid, thirty times a second.
+/// If the page renders faster than 30 times per second, only the newest image is drawn.
 private final class PageLayer: Sendable {
     private struct State {
-        /// The newest drawing that was not laid yet.
+        /// The newest image that was not drawn yet; nil for none.
         var waiting: String?
         var isLaying = false
         var isRemoved = false
     }
 
+    /// The minimum interval between two images.
     private static let interval = Duration.milliseconds(33)
 
     private let outlet: PlaybackOutlet
@@ -121,7 +118,7 @@ private final class PageLayer: Sendable {
 
     init(over outlet: PlaybackOutlet) { self.outlet = outlet }
 
-    /// - Parameter drawing: a PNG file, in Base64.
+    /// Draws an image, a PNG file in Base64, when its interval allows.
     func lay(_ drawing: String) {
         let begins = state.withLock { state in
             state.waiting = drawing
@@ -141,6 +138,7 @@ private final class PageLayer: Sendable {
         }
     }
 
+    /// Returns and removes the newest image; nil if there is none.
     private func next() -> String? {
         state.withLock { state in
             defer { state.waiting = nil }
@@ -149,6 +147,7 @@ private final class PageLayer: Sendable {
         }
     }
 
+    /// Removes the layer.
     func remove() {
         state.withLock { state in
             if !state.isRemoved { outlet.lay(nil) }

@@ -1,2 +1,2 @@
-/// What overlays say is part of this library's interface: who imports it has the messages, errors and states as well.
+/// The messages, errors and states of overlays are part of this library's interface.
 @_exported public import PCastOverlay

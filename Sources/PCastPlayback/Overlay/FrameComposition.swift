@@ -5,35 +5,39 @@ import PCastIO
 import PCastOverlay
 import Synchronization
 
-/// Puts the pictures of a player where an overlay wants them (`bridgeVideoScale`): a smaller picture on black, and on the way
-/// there at every moment in between, also while the picture that is shown stands.
+/// Scales the frames of a player as an overlay requests (`bridgeVideoScale`): it draws a smaller frame on black. It
+/// animates the change of the scale, also while no new frame arrives.
 public final class FrameComposition: Sendable {
     private struct State {
-        /// What is shown, before it is composed.
+        /// The last frame before scaling; nil before the first.
         var last: VideoFrame?
         var shownAt: Instant?
         nonisolated(unsafe) let squeezer = FrameSqueezer()
     }
 
+    /// The animation of the scale.
     private struct Motion {
         var animation = VideoScaleAnimation()
         var isStepping = false
     }
 
-    /// Between two pictures of an animation.
+    /// The interval between two frames of an animation.
     private static let interval = DispatchTimeInterval.milliseconds(16)
+    /// The minimum time since the last frame before an animation draws another.
     private static let leastInterval = TimeSpan.milliseconds(12)
 
     private let sink: @Sendable (VideoFrame) -> Void
-    /// Held while a picture is given to the sink, which takes one at a time.
+    /// The state, which is locked while a frame is passed to the sink, because the sink accepts one at a time.
     private let state = Mutex(State())
-    /// Apart, and held by nobody who calls others: whoever moves the picture may hold a lock that the sink waits for.
+    /// The animation. Its lock is separate and is not held during calls, because a caller of `animate(to:)` may hold a
+    /// lock for which the sink waits.
     private let motion = Mutex(Motion())
     private let queue = DispatchQueue(label: "pcast.player.composition")
 
-    /// - Parameter sink: gets what is to be seen, from one thread at a time.
+    /// Creates a composition. `sink` receives the scaled frames, from one thread at a time.
     init(_ sink: @escaping @Sendable (VideoFrame) -> Void) { self.sink = sink }
 
+    /// Displays a frame at the current scale.
     func show(_ frame: VideoFrame) {
         state.withLock { state in
             state.last = frame
@@ -41,7 +45,7 @@ public final class FrameComposition: Sendable {
         }
     }
 
-    /// Goes there from wherever it is. Waits for no picture.
+    /// Animates the scale from its current value to `scale`. It does not block.
     func animate(to scale: VideoScale) {
         let wasStepping = motion.withLock { motion in
             motion.animation.begin(scale, at: MonotonicClock.now())
@@ -51,23 +55,24 @@ public final class FrameComposition: Sendable {
         if !wasStepping { queue.async { [weak self] in self?.step() } }
     }
 
-    /// Draws the picture anew until it has come where it goes.
+    /// Draws a step of the animation and schedules the next one.
     private func step() {
         let animation = motion.withLock { $0.animation }
         let now = MonotonicClock.now()
         let isOver = animation.isOver(at: now)
         state.withLock { state in
-            // In between, pictures that come are drawn as they come.
+            // New frames are drawn when they arrive, so a step between them is not necessary.
             if isOver || state.shownAt.map({ now - $0 >= Self.leastInterval }) ?? true { draw(&state, at: now) }
         }
         let goesOn = motion.withLock { motion in
-            // Meanwhile it may have been sent elsewhere.
+            // Meanwhile another animation may have begun.
             motion.isStepping = !isOver || motion.animation != animation
             return motion.isStepping
         }
         if goesOn { queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.step() } }
     }
 
+    /// Draws the last frame at the current scale.
     private func draw(_ state: inout State, at now: Instant) {
         guard let frame = state.last else { return }
         state.shownAt = now

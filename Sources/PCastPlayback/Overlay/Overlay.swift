@@ -5,53 +5,50 @@ import PCastIO
 public import PCastOverlay
 import Synchronization
 
-/// The overlay of one programme (seed 000, Ease Live's `EaseLive`): web pages over the picture, that follow the player and
-/// steer it.
+/// The overlay of a program: web pages over the video that follow and control the player (Ease Live's `EaseLive`).
 ///
 ///     let overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player))
 ///     let bridge = OverlayBridge([overlay])
 ///     async let serving: Void = bridge.run { print(bridge.address(of: overlay, port: $0)) }
 ///     overlay.load()
 ///
-/// What happens is posted to a notification centre, in the classic way and by types (``OverlayNotification``), told to plugins,
-/// and to whoever reads ``messages()``; all in one order. A fatal error destroys it. May be called from any thread, and from
-/// observers.
+/// Each message is posted to a notification center, both by name and as the type ``OverlayNotification``. Plugins and
+/// the readers of ``messages()`` receive the same messages in the same order. A fatal error destroys the overlay. All
+/// methods may be called from any thread and from observers.
 public final class Overlay: Sendable {
     fileprivate struct State: Sendable {
         var core: OverlayCore
         var outbox: [OverlayCore.Output] = []
         var isDelivering = false
         var plugins: [any OverlayPlugin] = []
-        /// Added, and not told yet what was told to the others.
+        /// The added plugins that have not received the past events of the lifecycle yet.
         var newcomers: [any OverlayPlugin] = []
-        /// What plugins were told of its life.
+        /// The events of the lifecycle that plugins have received.
         var toldCreated = false
         var toldLoaded = false
         var players: [any OverlayPlayerPlugin] = []
         var wakes: [OverlayPage.ID: @Sendable () -> Void] = [:]
         var lastPage = 0
-        /// When it is looked at next.
+        /// The time of the scheduled timer; nil for none.
         var alarm: Instant?
         var readers = StreamReaders<OverlayMessage>(.everything(4_096))
     }
 
-    /// What waits to be told at most; a page that says more then is closed.
+    /// The maximum number of outputs that wait for delivery. Further messages of pages are dropped.
     private static let mostWaiting = 4_096
 
-    /// Names it in addresses: letters, digits, `.`, `-` and `_`.
+    /// The name of the program in addresses: letters, digits, `.`, `-` and `_`.
     public let program: String
-    /// Pages that have it may steer. A secret.
+    /// The secret token with which pages may control the player.
     public let controllerToken: String
 
     private let hub: OverlayNotificationHub
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "pcast.overlay")
 
-    /// - Parameters:
-    ///   - program: of 1 to 64 letters, digits, `.`, `-` and `_`.
-    ///   - player: who plays; nil where the application posts what a player does, and does what is asked for.
-    ///   - center: where notifications are posted.
-    /// - Throws: `bridgeInit` for a name that is none.
+    /// Creates an overlay that is not loaded. `program` has 1 to 64 letters, digits, `.`, `-` and `_`. `player` adapts
+    /// the player; if it is nil, the application posts the player's messages and carries out the requests. `center`
+    /// receives the notifications. Throws ``OverlayError/bridgeInit(level:reason:)`` if `program` is not valid.
     public init(
         program: String, player: (any OverlayPlayerPlugin)? = nil,
         configuration: OverlayCore.Configuration = OverlayCore.Configuration(), center: NotificationCenter = .default
@@ -81,59 +78,65 @@ public final class Overlay: Sendable {
         state.withLock { $0.readers.finish() }
     }
 
-    // MARK: Its life
+    // MARK: Lifecycle
 
-    /// Prepares it; pages are not taken yet.
+    /// Prepares the overlay. It does not accept pages yet.
     public func create() { handle(.create) }
 
-    /// Takes pages, and begins to wait for one; goes on after a pause. Creates it first where that was not done.
+    /// Accepts pages and waits for one, or resumes after a pause. It also creates the overlay if necessary.
     public func load() { handle(.load) }
 
-    /// Pages stay, are told nothing, and what they ask is not done.
+    /// Pauses the overlay. Its pages stay connected, but receive nothing, and their requests are ignored.
     public func pause() { handle(.pause) }
 
-    /// Closes its pages; the end of it.
+    /// Closes the pages and ends the overlay permanently.
     public func destroy() { handle(.destroy) }
 
+    /// The phase of the lifecycle.
     public var phase: OverlayCore.Phase { state.withLock { $0.core.phase } }
 
+    /// Whether the overlay is paused.
     public var isPaused: Bool { state.withLock { $0.core.isPaused } }
 
+    /// The number of connected pages.
     public var pageCount: Int { state.withLock { $0.core.pageCount } }
 
-    /// As the producer says. A programme that is disabled loses its overlay for good.
+    /// The status that the producer sets. `disabled` destroys the overlay permanently.
     public var status: OverlayStatus {
         get { state.withLock { $0.core.status } }
         set { handle(.post(.bridgeAppStatus(newValue), isPublished: false)) }
     }
 
-    // MARK: What is said
+    // MARK: Messages
 
-    /// Says something, for everyone who should hear it: as an application, or a plugin.
+    /// Posts a message of the application or a plugin to all receivers.
     public func post(_ message: OverlayMessage) { post(message, isPublished: false) }
 
+    /// Posts a message. `isPublished` is true if the notification center has it already.
     func post(_ message: OverlayMessage, isPublished: Bool) { handle(.post(message, isPublished: isPublished)) }
 
-    /// Says something to one page alone; nobody else hears of it.
+    /// Posts a message to one page only.
     public func post(_ message: OverlayMessage, to page: OverlayPage.ID) { handle(.tell(page, message)) }
 
-    /// What follows is of another epoch of the player's.
+    /// Sets the player's epoch of the following messages.
     func setEpoch(_ epoch: PlayheadEpoch, isNewItem: Bool) {
         handle(.epoch(Int64(max(epoch.number, 0)), isNewItem: isNewItem))
     }
 
-    /// All that is said from now on, in order. Ends with the overlay, or when its reader falls behind by 4096.
+    /// Returns a stream of all messages from now on, in order. It ends with the overlay, or if its reader falls 4096
+    /// messages behind.
     public func messages() -> AsyncStream<OverlayMessage> { state.withLock { $0.readers.add() } }
 
     // MARK: Plugins
 
-    /// Adds a plugin beside the player's. One that is created already is told so.
+    /// Adds a plugin beside the player's. If the overlay is created already, the plugin's `create(_:)` is called.
     public func use(_ plugin: any OverlayPlugin) {
         state.withLock { $0.newcomers.append(plugin) }
         queue.async { self.admit() }
     }
 
-    /// On the queue, where plugins are told: each hears of its creation once, whenever it comes.
+    /// Adds the new plugins and calls their `create(_:)` and `load()` if these events have occurred. It runs on the
+    /// queue, so each plugin receives each event once.
     private func admit() {
         let (newcomers, isCreated, isLoaded) = state.withLock { state in
             defer { state.newcomers = [] }
@@ -146,7 +149,7 @@ public final class Overlay: Sendable {
         }
     }
 
-    /// All but the player's.
+    /// Removes all plugins except the player's.
     public func removeAllAdditionalPlugins() {
         state.withLock { state in
             state.plugins.removeAll { plugin in !state.players.contains { $0 === plugin } }
@@ -156,7 +159,8 @@ public final class Overlay: Sendable {
 
     // MARK: Pages
 
-    /// - Parameter onWake: called, by whoever has something for it, when ``takeOutgoing(for:)`` has something.
+    /// Connects a page and returns its ID. `onWake` is called, from any thread, when ``takeOutgoing(for:)`` has a
+    /// message.
     func openPage(
         isController: Bool, onWake: @escaping @Sendable (OverlayPage.ID) -> Void
     ) -> OverlayPage.ID {
@@ -170,29 +174,36 @@ public final class Overlay: Sendable {
         return id
     }
 
+    /// Handles a text message of a page.
     func page(_ id: OverlayPage.ID, said text: String) {
-        // Who listens is slower than who speaks; nothing is gained by hearing more.
+        // If delivery is slower than the page, more messages would only increase the delay.
         let isOverrun = state.withLock { $0.outbox.count > Self.mostWaiting }
         if !isOverrun { handle(.pageSaid(id, text)) }
     }
 
+    /// Handles a binary message of a page, which violates the protocol.
     func pageSaidBytes(_ id: OverlayPage.ID) { handle(.pageSaidBytes(id)) }
 
+    /// Disconnects a page.
     func closePage(_ id: OverlayPage.ID) {
         state.withLock { $0.wakes[id] = nil }
         handle(.pageClosed(id))
     }
 
+    /// Whether the overlay is closing the connection of a page.
     func isClosing(_ id: OverlayPage.ID) -> Bool { state.withLock { $0.core.isClosing(id) } }
 
+    /// Returns and removes the next message for a page; nil if there is none.
     func takeOutgoing(for id: OverlayPage.ID) -> OverlayCore.Outgoing? {
         state.withLock { $0.core.takeOutgoing(for: id) }
     }
 
-    // MARK: The machine
+    // MARK: State machine
 
+    /// Handles an input of the state machine.
     private func handle(_ input: OverlayCore.Input) { run { $0.handle(input, at: $1) } }
 
+    /// Runs the state machine, and schedules its outputs and its next deadline.
     private func run(_ body: (inout OverlayCore, Instant) -> Void) {
         let (wakes, begun, begins, alarm) = state.withLock { state in
             body(&state.core, MonotonicClock.now())
@@ -213,6 +224,7 @@ public final class Overlay: Sendable {
         }
     }
 
+    /// Notifies the plugins of pages that connect.
     private func begin(_ pages: [OverlayPage.ID]) {
         admit()
         let plugins = state.withLock { $0.plugins }
@@ -221,11 +233,13 @@ public final class Overlay: Sendable {
         }
     }
 
+    /// Handles the timer.
     private func ring() {
         state.withLock { $0.alarm = nil }
         run { $0.advance(to: $1) }
     }
 
+    /// Delivers outputs until there are none.
     private func deliver() {
         while true {
             admit()
@@ -239,6 +253,7 @@ public final class Overlay: Sendable {
         }
     }
 
+    /// Delivers one output.
     private func deliver(
         _ output: OverlayCore.Output, _ plugins: [any OverlayPlugin], _ players: [any OverlayPlayerPlugin]
     ) {
@@ -264,14 +279,14 @@ public final class Overlay: Sendable {
         }
     }
 
-    /// Returns when all that has happened so far has been told.
+    /// Waits until all current outputs were delivered.
     public func settled() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 }
 
 extension Overlay.State {
-    /// Of times that wait to be told the newest counts, as nothing else comes as often.
+    /// Adds an output. A newer player time replaces one that waits, because no other message is as frequent.
     fileprivate mutating func add(_ output: OverlayCore.Output) {
         if case .notify(.playerTime, false) = output, case .notify(.playerTime, false)? = outbox.last {
             outbox[outbox.count - 1] = output
@@ -280,7 +295,7 @@ extension Overlay.State {
         }
     }
 
-    /// When an alarm is to be set; nil where one is that comes in time.
+    /// Returns the time for a new timer; nil if the current timer is early enough.
     fileprivate mutating func nextAlarm() -> Instant? {
         guard let deadline = core.deadline, alarm.map({ deadline < $0 }) ?? true else { return nil }
         alarm = deadline

@@ -4,52 +4,51 @@ import PCastOverlay
 import PCastWeb
 import Synchronization
 
-/// Serves overlays to their pages: the page itself below `/overlay/PROGRAM/`, the module that it speaks by at `/bridge.js`,
-/// and the WebSocket at `/bridge/PROGRAM?token=TOKEN`. The producer changes a programme's status by
-/// `PUT /program/PROGRAM/status` with `enabled`, `hidden` or `disabled` as body, and the controller token as bearer.
+/// An HTTP server for the pages of overlays: documents at `/overlay/PROGRAM/`, the JavaScript module of the protocol at
+/// `/bridge.js`, and the WebSocket at `/bridge/PROGRAM?token=TOKEN`. The producer sets a program's status with
+/// `PUT /program/PROGRAM/status`, with `enabled`, `hidden` or `disabled` as body and the controller token as bearer
+/// token.
 ///
-/// It listens on this computer alone, and answers only who names it by a number or as `localhost`, so that no page of
-/// elsewhere can reach it by a name of its own. Pages come from here as well.
+/// It listens on one address of this host, by default loopback. It requires a numeric host or `localhost` in requests,
+/// which prevents DNS rebinding by other websites. Pages must have the same origin.
 public final class OverlayBridge: Sendable {
+    /// An overlay with its documents.
     private struct Place: Sendable {
         let overlay: Overlay
         let files: OverlayFiles
     }
 
-    /// How long a page has to take what it is told at last.
+    /// The timeout for a page to receive the last messages and the close.
     private static let timeout = DispatchTimeInterval.seconds(5)
 
     private let host: String
     private let port: Int
     private let places: [String: Place]
 
-    /// - Parameters:
-    ///   - overlays: of programmes with names of their own; the last of several of one name counts.
-    ///   - folder: what pages are made of; nil for the example.
-    ///   - host: an address of this computer's own.
-    ///   - port: 0 for a free one.
+    /// Creates a server for overlays with different programs; of equal programs the last one counts. `folder` contains
+    /// the documents; nil for the example. `host` is an address of this host. `port` is 0 for any free port.
     public init(_ overlays: [Overlay], folder: String? = nil, host: String = "127.0.0.1", port: Int = 0) {
         (self.host, self.port) = (host, port)
         let files = OverlayFiles(folder: folder)
         places = Dictionary(overlays.map { ($0.program, Place(overlay: $0, files: files)) }) { _, last in last }
     }
 
-    /// Where a page of an overlay is. Holds its token, behind a `#`, which no server is told.
+    /// Returns the address of an overlay's page that may control the player. It contains the token in the fragment,
+    /// which browsers do not send to servers.
     public func address(of overlay: Overlay, port: Int) -> String {
         "http://\(authority(port))/overlay/\(overlay.program)/#token=\(overlay.controllerToken)"
     }
 
-    /// Where a page of an overlay is that looks on, and cannot steer.
+    /// Returns the address of an overlay's page that cannot control the player.
     public func viewerAddress(of overlay: Overlay, port: Int) -> String {
         "http://\(authority(port))/overlay/\(overlay.program)/"
     }
 
+    /// Returns the host and port as they appear in addresses.
     private func authority(_ port: Int) -> String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
-    /// Serves until the task is cancelled.
-    ///
-    /// - Parameter onListening: called once with the port that is open.
-    /// - Throws: when the port is another program's.
+    /// Serves until the task is cancelled. `onListening` is called once with the open port. Throws an error if the port
+    /// is in use.
     public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
         let site = WebSite(
             binding: .init(host: host, port: port), webSocketPath: "/bridge/", label: "pcast.overlay",
@@ -59,6 +58,7 @@ public final class OverlayBridge: Sendable {
 
     // MARK: Documents
 
+    /// Returns the response to a request.
     private func answer(_ request: WebSite.Request) -> WebSite.Answer {
         guard isOurs(request.host) else { return .text(421, "This is not the server that you look for.") }
         let parts = request.path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
@@ -73,7 +73,7 @@ public final class OverlayBridge: Sendable {
         return place.files.document(parts.count > 2 ? parts[2] : "")
     }
 
-    /// The producer's word.
+    /// Changes the status of a program for the producer.
     private func change(_ request: WebSite.Request, _ parts: [Substring]) -> WebSite.Answer {
         guard parts.count == 3, parts[0] == "program", parts[2] == "status", let place = places[String(parts[1])] else {
             return .text(404, "There is no such overlay.")
@@ -92,7 +92,7 @@ public final class OverlayBridge: Sendable {
         return .init(204)
     }
 
-    /// Named by a number, or as this computer.
+    /// Whether the host of a request is numeric or `localhost`.
     private func isOurs(_ authority: String?) -> Bool {
         guard let authority else { return false }
         let name: Substring
@@ -105,7 +105,7 @@ public final class OverlayBridge: Sendable {
             || !name.isEmpty && name.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") }
     }
 
-    /// In a time that tells nothing.
+    /// Whether both are equal, in constant time for equal lengths.
     private static func isSame(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(left.utf8), Array(right.utf8))
         guard left.count == right.count else { return false }
@@ -114,9 +114,10 @@ public final class OverlayBridge: Sendable {
 
     // MARK: Pages
 
+    /// Accepts or rejects the WebSocket of a page.
     private func serve(_ connection: WebSocketConnection) async throws {
         guard let request = connection.request, isOurs(request.host),
-            // Programs that are no pages have no origin; pages of elsewhere have another.
+            // Clients other than browsers send no origin. Pages of other websites send another one.
             request.origin.map({ $0 == "http://\(request.host ?? "")" }) ?? true
         else { return await refuse(connection, .wrongToken) }
         let target = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -130,12 +131,13 @@ public final class OverlayBridge: Sendable {
         try await attach(connection, to: overlay, isController: token?.isEmpty == false)
     }
 
+    /// Connects a page to its overlay until either end closes.
     private func attach(_ connection: WebSocketConnection, to overlay: Overlay, isController: Bool) async throws {
         let (wakes, waking) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = overlay.openPage(isController: isController) { [weak overlay] id in
             waking.yield()
             guard overlay?.isClosing(id) == true else { return }
-            // One that takes nothing any more does not hear the goodbye either.
+            // A page that does not read would not receive the close frame either.
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
         }
         await withTaskGroup { group in
@@ -151,10 +153,10 @@ public final class OverlayBridge: Sendable {
                         }
                     }
                 } catch {
-                    // It is gone, or broke the protocol: nothing follows from it for anyone else.
+                    // The page disconnected or violated the protocol, which has no effect on others.
                 }
             }
-            // Whichever ends, the other has nothing to do any more.
+            // When one task ends, the other one ends too.
             await group.next()
             waking.finish()
             connection.cut()
@@ -163,7 +165,7 @@ public final class OverlayBridge: Sendable {
         overlay.closePage(id)
     }
 
-    /// Sends what there is to be sent, in order, as fast as the page takes it.
+    /// Sends the messages for a page, in order, as fast as the page reads them.
     private static func send(
         to id: OverlayPage.ID, of overlay: Overlay, by connection: WebSocketConnection, _ wakes: AsyncStream<Void>
     ) async {
@@ -173,7 +175,7 @@ public final class OverlayBridge: Sendable {
                 case .text(let text):
                     guard (try? await connection.send(.text(text))) != nil else { return }
                 case .close(let closing):
-                    // The page answers, which ends its connection.
+                    // The page responds with a close frame, which ends the connection.
                     await close(connection, closing)
                     for await _ in wakes {}
                     return
@@ -182,11 +184,12 @@ public final class OverlayBridge: Sendable {
         }
     }
 
+    /// Sends a close frame.
     private static func close(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await connection.close(status: closing.code, reason: closing.reason)
     }
 
-    /// Of one that was never let in: waits for its answer, so that the goodbye is not lost.
+    /// Rejects a page, and waits for its close frame so that it receives ours.
     private func refuse(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await Self.close(connection, closing)
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }

@@ -1,21 +1,22 @@
 import Foundation
 import PCastWeb
 
-/// The documents of an overlay: those of the example, or those of a folder.
+/// The documents of an overlay, from the example or from a folder.
 struct OverlayFiles: Sendable {
-    /// In bytes; a larger file is not served.
+    /// The maximum size of a file in bytes. Larger files are not served.
     private static let sizeLimit = 64 << 20
 
     private let folder: String?
 
-    /// - Parameter folder: nil for the example.
+    /// Creates the documents of a folder; nil for the example.
     init(folder: String?) { self.folder = folder }
 
-    /// Loads nothing from elsewhere and sends nothing elsewhere.
+    /// The content security policy: the page loads from and sends to this server only.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "base-uri 'none'; form-action 'none'"
 
+    /// The media types by file extension.
     private static let types = [
         "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
         "mjs": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
@@ -25,10 +26,10 @@ struct OverlayFiles: Sendable {
         "txt": "text/plain; charset=utf-8",
     ]
 
-    /// The module that pages speak with their overlay by; the same for all.
+    /// The JavaScript module that pages use for the protocol.
     static var module: WebSite.Answer { answer("bridge.js", PackageResources.bridge_js) }
 
-    /// - Parameter path: below the overlay's address, percent-encoded; empty for its page.
+    /// Returns the document at a percent-encoded path below the overlay's address; an empty path is the page itself.
     func document(_ path: Substring) -> WebSite.Answer {
         guard let name = path.isEmpty ? "index.html" : String(path).removingPercentEncoding else { return Self.missing }
         guard let folder else {
@@ -47,11 +48,13 @@ struct OverlayFiles: Sendable {
         return file(name, in: folder)
     }
 
+    /// Returns a file of a folder.
     private func file(_ name: String, in folder: String) -> WebSite.Answer {
-        // By what the links in it lead to, so that nothing outside is given away.
+        // Symbolic links are resolved, so that no file outside the folder is served.
         let root = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
         let path = URL(fileURLWithPath: "\(root)/\(name)").standardizedFileURL.resolvingSymlinksInPath().path
-        // By bytes, as the kernel reads names: a combining character makes another character of the one before it.
+        // The comparison is by bytes, like the kernel's. By characters, a combining character would change the one
+        // before it.
         guard path.utf8.starts(with: (root.hasSuffix("/") ? root : root + "/").utf8), !name.utf8.contains(0),
             !name.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.first == UInt8(ascii: ".") }),
             let attributes = try? FileManager.default.attributesOfItem(atPath: path),
@@ -62,13 +65,15 @@ struct OverlayFiles: Sendable {
         return Self.answer(name, Array(data))
     }
 
+    /// The response for a missing file.
     private static let missing = WebSite.Answer.text(404, "There is no such file.")
 
+    /// Returns the response with a document.
     private static func answer(_ name: String, _ bytes: [UInt8]) -> WebSite.Answer {
         let ending = name.split(separator: ".").last.map { $0.lowercased() } ?? ""
         return WebSite.Answer(
             type: types[ending] ?? "application/octet-stream",
-            // An address that holds a token is told to nobody.
+            // The address may contain a token, so it is not sent as a referrer.
             headers: ["Referrer-Policy": "no-referrer"], body: bytes)
     }
 }

@@ -1,11 +1,11 @@
 public import Foundation
 public import PCastOverlay
 
-/// Messages as classic notifications carry them.
+/// The form of messages as notifications with a name.
 extension OverlayMessage {
     private typealias Keys = OverlayNotificationKeys
 
-    /// What stands in `userInfo`; nil for messages without a payload.
+    /// The payload for `userInfo`; nil for messages without a payload.
     public var userInfo: [AnyHashable: Any]? {
         switch self {
         case .easeLiveReady, .bridgeReady, .playerReady: nil
@@ -28,6 +28,7 @@ extension OverlayMessage {
         }
     }
 
+    /// Returns the payload of a scale.
     private static func userInfo(_ scale: VideoScale) -> [AnyHashable: Any] {
         [
             Keys.videoScaleXUserInfoKey: Float(scale.scaleX), Keys.videoScaleYUserInfoKey: Float(scale.scaleY),
@@ -36,6 +37,7 @@ extension OverlayMessage {
         ]
     }
 
+    /// Returns the payload of a time.
     private static func userInfo(_ time: OverlayTime) -> [AnyHashable: Any] {
         var info: [AnyHashable: Any] = [Keys.timecodeUserInfoKey: time.timecode]
         if let first = time.initialTimecode { info[Keys.initialTimecodeUserInfoKey] = first }
@@ -43,8 +45,9 @@ extension OverlayMessage {
         return info
     }
 
-    /// Reads a notification that an application has posted; nil for one whose name is none of the 26, or whose payload is
-    /// missing or of another type. Whole numbers may be of any size, others of either.
+    /// Creates a message from a notification of an application. Returns nil if its name is unknown, or if a value is
+    /// missing or has a wrong type. Integers may have any width, and other numbers may be `Float`, `Double` or
+    /// integers.
     public init?(_ notification: Notification) {
         guard let name = Name(rawValue: notification.name.rawValue) else { return nil }
         let info = NotificationPayload(notification.userInfo ?? [:])
@@ -84,7 +87,7 @@ extension OverlayMessage {
     }
 }
 
-/// `userInfo`, read.
+/// A reader for the values of `userInfo`.
 private struct NotificationPayload {
     private typealias Keys = OverlayNotificationKeys
     private let info: [AnyHashable: Any]
@@ -95,10 +98,12 @@ private struct NotificationPayload {
 
     func text(_ key: String) -> String? { info[key] as? String }
 
+    /// Returns a value of an enumeration, or its raw value; nil if it is missing or not valid.
     func choice<Value: RawRepresentable<String>>(_ key: String) -> Value? {
         (info[key] as? Value) ?? text(key).flatMap(Value.init(rawValue:))
     }
 
+    /// Returns an integer of any width; nil if it is missing or of another type.
     func integer(_ key: String) -> Int64? {
         switch info[key] {
         case is Bool: nil
@@ -107,10 +112,11 @@ private struct NotificationPayload {
         }
     }
 
+    /// Returns a number of any type; nil if it is missing or of another type.
     func number(_ key: String) -> Double? {
         switch info[key] {
         case is Bool: nil
-        // Its shortest digits are what was meant: 0.7, and not what is nearest to it in a Float.
+        // A Float is converted by its shortest decimal form: 0.7 becomes 0.7 and not 0.699999988.
         case let value as Float: Double("\(value)")
         case let value as Double: value
         case let value as any BinaryInteger: Double(value)
@@ -120,8 +126,10 @@ private struct NotificationPayload {
 
     var error: OverlayError? { info[Keys.errorUserInfoKey] as? OverlayError }
 
+    /// The volume, clamped to 0 to 100; nil if it is missing.
     var volume: Int? { integer(Keys.volumeUserInfoKey).map { Int(min(max($0, 0), 100)) } }
 
+    /// The time; nil if it is missing.
     var time: OverlayTime? {
         integer(Keys.timecodeUserInfoKey).map { timecode in
             OverlayTime(
@@ -130,6 +138,7 @@ private struct NotificationPayload {
         }
     }
 
+    /// The scale; nil if a value is missing or not valid.
     var videoScale: VideoScale? {
         guard let scaleX = number(Keys.videoScaleXUserInfoKey), let scaleY = number(Keys.videoScaleYUserInfoKey),
             let pivotX = number(Keys.videoPivotXUserInfoKey), let pivotY = number(Keys.videoPivotYUserInfoKey),

@@ -2,11 +2,11 @@ import Foundation
 import PCastOverlay
 import Synchronization
 
-/// Joins the overlays of a notification centre with those who listen and post there, by names and by types: the two are not
-/// connected on Linux, so that what is said in one way is said here in the other.
+/// Connects the overlays of a notification center with its observers and posters, both by name and by type. Foundation
+/// on Linux does not connect the two forms, so this type forwards messages between them.
 ///
-/// What is posted here bears an ``Overlay`` as its object, or says that it is ours, and is not heard here again. Applications
-/// post with any other object, or none, and all overlays of the centre hear it.
+/// Messages from here have an ``Overlay`` as object, or `isOurs`, and are ignored here. Applications post with any
+/// other object or none, and all overlays of the center receive the message.
 final class OverlayNotificationHub: Sendable {
     private struct WeakOverlay: Sendable { weak let value: Overlay? }
     private struct WeakHub: Sendable { weak let value: OverlayNotificationHub? }
@@ -17,11 +17,11 @@ final class OverlayNotificationHub: Sendable {
         var listening: Task<Void, Never>?
     }
 
-    /// Posts by types that wait to be heard.
+    /// The maximum number of typed messages that wait.
     private static let backlog = 4_096
     private static let hubs = Mutex<[ObjectIdentifier: WeakHub]>([:])
 
-    /// The one of a centre; lives as long as an overlay has it.
+    /// Returns the hub of a notification center. It exists as long as an overlay holds it.
     static func shared(_ center: NotificationCenter) -> OverlayNotificationHub {
         hubs.withLock { hubs in
             hubs = hubs.filter { $0.value.value != nil }
@@ -35,6 +35,7 @@ final class OverlayNotificationHub: Sendable {
     private let center: NotificationCenter
     private let state = Mutex(State())
 
+    /// Creates a hub and observes the notification center.
     private init(_ center: NotificationCenter) {
         self.center = center
         for name in OverlayMessage.Name.allCases {
@@ -45,8 +46,7 @@ final class OverlayNotificationHub: Sendable {
             }
             state.withLock { $0.observers.append(observer) }
         }
-        // By a sequence, since only that has an order; and begun here, since a task that begins would miss what is posted
-        // before it runs.
+        // Only a sequence has an order. It is created here, because a message before the task's start would be lost.
         let messages = center.messages(for: OverlayNotification.self, bufferSize: Self.backlog)
         let posts = TypedPosts(messages.makeAsyncIterator())
         let listening = Task { [weak self] in
@@ -64,13 +64,15 @@ final class OverlayNotificationHub: Sendable {
         }
     }
 
+    /// Adds an overlay.
     func add(_ overlay: Overlay) { state.withLock { $0.overlays.append(WeakOverlay(value: overlay)) } }
 
+    /// Removes an overlay.
     func remove(_ overlay: Overlay) {
         state.withLock { state in state.overlays.removeAll { $0.value == nil || $0.value === overlay } }
     }
 
-    /// Of an application, which has said it in one of the ways.
+    /// Handles a message of an application: forwards it to the other form and to all overlays.
     private func hear(_ message: OverlayMessage, wasTyped: Bool) {
         let overlays = state.withLock { $0.overlays.compactMap(\.value) }
         guard let first = overlays.first else { return }
@@ -78,27 +80,30 @@ final class OverlayNotificationHub: Sendable {
         for overlay in overlays { overlay.post(message, isPublished: true) }
     }
 
-    /// Says in both ways what an overlay has to say.
+    /// Posts a message of an overlay in both forms.
     func publish(_ message: OverlayMessage, of overlay: Overlay) {
         postClassic(message, of: overlay)
         postTyped(message, of: overlay)
     }
 
+    /// Posts a message by name.
     private func postClassic(_ message: OverlayMessage, of overlay: Overlay) {
         center.post(name: Notification.Name(message.name), object: overlay, userInfo: message.userInfo)
     }
 
+    /// Posts a message by type.
     private func postTyped(_ message: OverlayMessage, of overlay: Overlay) {
         center.post(OverlayNotification(message, isOurs: true), subject: overlay)
     }
 }
 
-/// What was posted by types, as one task reads it.
+/// The sequence of typed messages, which one task reads.
 private final class TypedPosts<Iterator: AsyncIteratorProtocol>: @unchecked Sendable  // read by one task alone
 where Iterator.Element == OverlayNotification, Iterator.Failure == Never {
     private var iterator: Iterator
 
     init(_ iterator: Iterator) { self.iterator = iterator }
 
+    /// Returns the next message; nil at the end.
     func next() async -> OverlayNotification? { await iterator.next(isolation: nil) }
 }

@@ -1,50 +1,66 @@
 public import PCastOverlay
 
-/// A part of an overlay that lives with it (Ease Live's `ComponentInterface`). Called by the overlay, one call at a time, in
-/// the order of what happens. The overlay holds it.
+/// A part of an overlay that shares its lifecycle (Ease Live's `ComponentInterface`). The overlay holds it strongly,
+/// and makes one call at a time, in the order of the events. All methods have empty default implementations.
 public protocol OverlayPlugin: AnyObject, Sendable {
-    /// It belongs to an overlay now: hold it weakly.
+    /// Notifies that the overlay was created. The plugin should hold the overlay weakly.
     func create(_ overlay: Overlay)
-    /// Also after a pause.
+    /// Notifies that the overlay was loaded or resumed after a pause.
     func load()
+    /// Notifies that the overlay was paused.
     func pause()
+    /// Notifies that the overlay was destroyed.
     func destroy()
-    /// All that is said, by whomever, as those hear it who listen for notifications.
+    /// Notifies of a message from any sender. Observers of notifications receive the same messages.
     func receive(_ message: OverlayMessage)
-    /// A page begins to be told things, or begins anew after it was away: it knows of the player, and of nothing else. What it is
-    /// to know of the plugin is posted to it, by ``Overlay/post(_:to:)``.
+    /// Notifies that a page connects or reconnects. The page knows only the player's state. The plugin can post its own
+    /// state with ``Overlay/post(_:to:)``.
     func begin(_ page: OverlayPage.ID)
 }
 
 extension OverlayPlugin {
+    /// Does nothing.
     public func create(_ overlay: Overlay) {}
+    /// Does nothing.
     public func load() {}
+    /// Does nothing.
     public func pause() {}
+    /// Does nothing.
     public func destroy() {}
+    /// Does nothing.
     public func receive(_ message: OverlayMessage) {}
+    /// Does nothing.
     public func begin(_ page: OverlayPage.ID) {}
 }
 
-/// Adapts a player (Ease Live's `PlayerPluginInterface`): does what the overlay asks for, and posts what the player does
-/// to it as `player…` messages.
+/// An adapter of a player (Ease Live's `PlayerPluginInterface`). It carries out the overlay's requests, and posts
+/// `player…` messages to the overlay.
 public protocol OverlayPlayerPlugin: OverlayPlugin {
-    /// Goes to the picture of a moment, in milliseconds since 1970.
+    /// Seeks to the frame of a time in milliseconds since 1970.
     func setTime(_ timecode: Int64)
+    /// Sets the state of playback.
     func setState(_ state: OverlayPlayerState)
+    /// Sets the playback rate, as a factor.
     func setSpeed(_ speed: Double)
-    /// 0 to 100.
+    /// Sets the volume, 0 to 100.
     func setVolume(_ volume: Int)
+    /// Mutes or unmutes the audio.
     func setMute(_ isMuted: Bool)
+    /// Sets the scale of the video.
     func setVideoScale(_ scale: VideoScale)
     /// Shows or hides the player's own controls.
     func setControllerVisible(_ isVisible: Bool)
+    /// Notifies that the viewer swiped on the overlay.
     func didSwipeStage(_ direction: OverlaySwipe)
 }
 
 extension OverlayPlayerPlugin {
+    /// Does nothing.
     public func setControllerVisible(_ isVisible: Bool) {}
+    /// Does nothing.
     public func didSwipeStage(_ direction: OverlaySwipe) {}
 
+    /// Calls the method that corresponds to a request of the overlay.
     func perform(_ command: OverlayMessage) {
         switch command {
         case .bridgeTime(let timecode): setTime(timecode)

@@ -1,14 +1,13 @@
 public import PCastOverlay
 
-/// Squeeze-back: the picture makes room for what an overlay shows beside it.
+/// The scale of the video, which makes space for an overlay beside it (squeezeback).
 extension Player {
-    /// Where the picture goes, or is.
+    /// The scale of the video, or the destination of its animation.
     public var videoScale: VideoScale { read { $0.videoScale } }
 
-    /// Shows the picture smaller, about a point that stays, within so much time. Told as
-    /// ``PlayerEvent/Kind/videoScaleChanged(_:)`` when it begins, also when it is as it was.
-    ///
-    /// - Returns: false where pictures are not composed, or for a scale that is none (``VideoScale/isValid``).
+    /// Animates the scale of the video around a fixed point. ``PlayerEvent/Kind/videoScaleChanged(_:)`` reports the
+    /// beginning, even if the scale is unchanged. Returns false, without effect, if the player's frames are not
+    /// composed or the scale is not valid (``VideoScale/isValid``).
     @discardableResult
     public func setVideoScale(_ scale: VideoScale) -> Bool {
         guard scale.isValid, let composition = pipelines.composition else { return false }

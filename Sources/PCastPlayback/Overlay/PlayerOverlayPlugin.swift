@@ -4,45 +4,52 @@ import PCastJSON
 public import PCastOverlay
 import Synchronization
 
-/// A ``Player`` as an overlay sees it: its state, time, loudness and errors become messages, and what the overlay asks for is
-/// done by the same calls that everybody uses. It keeps nothing of the player's.
+/// The adapter of a ``Player`` for an overlay. It posts the player's state, time, volume and errors as messages, and
+/// carries out requests with the player's public methods.
 public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
     private struct State: Sendable {
         weak var overlay: Overlay?
         var tasks: [Task<Void, Never>] = []
-        /// The sessions of which it was told that they can be played.
+        /// The session that was reported as ready; nil for none.
         var readySession: PlaybackSession.ID?
+        // The values that were reported last.
         var toldState: OverlayPlayerState?
         var toldEpoch: PlayheadEpoch?
-        /// Of this epoch.
+        /// The time that was reported last in this epoch; nil for none.
         var toldTime: OverlayTime?
         var toldTimeAt: Instant?
-        /// What is known of them.
+        /// The reported visibility of the controls; nil before the first report.
         var controls: OverlayControls?
+        /// The changes of the built-in controls since the plugin was created; nil once an overlay reads them.
+        var changes: AsyncStream<OverlayControls>?
     }
 
-    /// Between two times that are told, while it plays: a little less than a quarter of a second, so that pictures which come
-    /// a little early do not make it a half.
+    /// The minimum interval between two reported times during playback. It is slightly less than 250 ms, so that a
+    /// frame that is a little early does not double the interval.
     private static let timeInterval = TimeSpan.milliseconds(230)
-    /// The years 1684 to 2255: more a moment in nanoseconds cannot say.
+    /// The range of times in milliseconds since 1970, from 1684 to 2255, which a number of nanoseconds can represent.
     private static let moments: ClosedRange<Int64> = -9_000_000_000_000...9_000_000_000_000
 
+    /// The player.
     public let player: Player
-    /// The built-in controls of the surface on which the player is shown; nil where it has none.
+    /// The built-in controls of the player's surface; nil if it has none.
     public let controls: PlayerControls?
     private let state = Mutex(State())
 
-    /// - Parameter builtIn: The built-in controls: each change of their visibility, by a click, a key, the timeout or the overlay,
-    ///   is reported as `playerStage`. Nil for a player without controls of its own: those of the overlay are the player's.
+    /// Creates an adapter. Each change of the visibility of `builtIn` is reported as `playerStage`. If `builtIn` is
+    /// nil, the controls of the overlay are the player's.
     public init(_ player: Player, controls builtIn: PlayerControls? = nil) {
         self.player = player
         controls = builtIn
+        // An overlay creates its plugins asynchronously. It reports the changes before that, too.
+        state.withLock { $0.changes = builtIn?.changes }
     }
 
     deinit { cancel() }
 
-    // MARK: Its life
+    // MARK: Lifecycle
 
+    /// Begins to follow the player, and posts its current values.
     public func create(_ overlay: Overlay) {
         let (events, positions) = (player.events(), player.positions())
         var tasks = [
@@ -53,7 +60,11 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 for await _ in positions { self?.tellTime() }
             },
         ]
-        if let changes = controls?.changes {
+        let pending = state.withLock { state in
+            defer { state.changes = nil }
+            return state.changes
+        }
+        if let changes = pending ?? controls?.changes {
             tasks.append(
                 Task { [weak self] in
                     for await change in changes { self?.overlay?.post(.playerStage(change)) }
@@ -63,7 +74,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             state.overlay = overlay
             state.tasks = tasks
         }
-        // What is so already is for pages that come, and no news for anybody else.
+        // The current values are for pages that connect later, and are no news for observers.
         state.withLock { state in
             for message: OverlayMessage in [
                 .playerVolume(percent(player.volume)), .playerMute(player.muted), .playerSpeed(player.speed),
@@ -78,8 +89,10 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         }
     }
 
+    /// Ends following the player.
     public func destroy() { cancel() }
 
+    /// Ends following the player.
     private func cancel() {
         let tasks = state.withLock { state in
             defer { state.tasks = [] }
@@ -90,11 +103,12 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 
     private var overlay: Overlay? { state.withLock { $0.overlay } }
 
-    // MARK: From the player
+    // MARK: Reports
 
-    // What the player is at this moment is read and said under one lock: of two that tell of it at once, the one who has read
-    // the older would else have the last word.
+    // The player's current values are read and posted under one lock. Otherwise a task with older values could post
+    // last.
 
+    /// Posts the messages for an event of the player.
     private func follow(_ event: PlayerEvent) {
         guard let overlay else { return }
         state.withLock { state in
@@ -112,17 +126,19 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             default: break
             }
             tellState(&state, overlay)
-            // The window may have moved, or the time of day become known, while nothing else moves.
+            // The seekable range or the wall-clock time may change while nothing else does.
             tellTime(&state, overlay)
         }
     }
 
+    /// Posts that a session is ready, once.
     private func tellReady(_ session: PlaybackSession, _ state: inout State, _ overlay: Overlay) {
         guard state.readySession != session.id else { return }
         state.readySession = session.id
         overlay.post(.playerReady)
     }
 
+    /// Posts the state after a change.
     private func tellState(_ state: inout State, _ overlay: Overlay) {
         let now = player.overlayState
         guard state.toldState != now else { return }
@@ -130,12 +146,13 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         overlay.post(.playerState(now))
     }
 
+    /// Posts the time after a change.
     private func tellTime() {
         guard let overlay else { return }
         state.withLock { tellTime(&$0, overlay) }
     }
 
-    /// While it plays a few times a second; what stands now is where it is, and is told once.
+    /// Posts the time after a change. During playback it does so at most about four times per second.
     private func tellTime(_ state: inout State, _ overlay: Overlay) {
         guard let playhead = player.playhead else { return }
         if playhead.epoch != state.toldEpoch {
@@ -152,8 +169,8 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         overlay.post(.playerTime(time))
     }
 
-    /// By the time of day, where anything tells it. Media without one, such as a file, have a timeline of their own, which
-    /// counts from their start.
+    /// Returns the time of the playhead; nil before it is known. Media without wall-clock time, such as a file, count
+    /// from their beginning.
     private func time(of playhead: Playhead, _ state: State) -> OverlayTime? {
         if let timecode = playhead.timecode {
             return OverlayTime(
@@ -161,7 +178,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 initialTimecode: playhead.timecodeRange?.lowerBound.millisecondsSinceEpoch,
                 maxTimecode: playhead.timecodeRange?.upperBound.millisecondsSinceEpoch)
         }
-        // Before it is ready, the time of day may just not be known yet.
+        // Before the session is ready, the wall-clock time may still become known.
         guard let session = player.session, state.readySession == session.id else { return nil }
         let range = playhead.seekableRange
         return OverlayTime(
@@ -169,8 +186,8 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             maxTimecode: range?.upperBound.wholeMilliseconds)
     }
 
-    /// To pages as `cue.passed`: what somebody wants to be said when the picture comes there. Of what a timeline has released
-    /// they hear by ``TimelineOverlayPlugin``, which also takes it back.
+    /// Posts passed cue points to pages as `cue.passed`. Cue points of a timeline are excluded, because
+    /// ``TimelineOverlayPlugin`` posts and withdraws them.
     private func tellCuePoints(_ passage: CuePointPassage, _ overlay: Overlay) {
         let playhead = player.playhead
         for cuePoint in passage.cuePoints where cuePoint.position.seconds.isFinite && !cuePoint.isOfTimeline {
@@ -187,15 +204,17 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         }
     }
 
+    /// Returns a volume in percent.
     private func percent(_ volume: Double) -> Int { Int((volume * 100).rounded()) }
 
-    // MARK: To the player
+    // MARK: Requests
 
+    /// Seeks to the frame of a time in milliseconds since 1970. A failure is posted as `playerError`.
     public func setTime(_ timecode: Int64) {
         let moments = Self.moments
         let moment = WallTime(
             millisecondsSinceEpoch: min(max(timecode, moments.lowerBound), moments.upperBound))
-        // Counted as it was told: from the start of media that have no time of day.
+        // For media without wall-clock time, the time counts from the beginning, as in reports.
         let isCounted = player.playhead.map { $0.timecode == nil } ?? false
         let seek =
             isCounted
@@ -205,7 +224,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 _ = try await seek.landing
                 self?.tellTime()
             } catch is CancellationError {
-                // Another seek took its place.
+                // Another seek replaced this one.
             } catch {
                 let reason =
                     (error as? PlaybackError) == .notSeekable
@@ -216,30 +235,35 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         }
     }
 
+    /// Plays, pauses or stops. Other states are ignored.
     public func setState(_ state: OverlayPlayerState) {
         switch state {
         case .playing: player.play()
         case .paused: player.pause()
         case .stopped: player.stop()
-        // Of these nobody can ask for.
+        // A request cannot set these states.
         case .seeking, .buffering: break
         }
     }
 
+    /// Sets the playback rate, as a factor.
     public func setSpeed(_ speed: Double) { player.speed = speed }
 
+    /// Sets the volume, 0 to 100.
     public func setVolume(_ volume: Int) { player.volume = Double(volume) / 100 }
 
+    /// Mutes or unmutes the audio.
     public func setMute(_ isMuted: Bool) { player.muted = isMuted }
 
+    /// Sets the scale of the video. A player that cannot do so posts `playerError`.
     public func setVideoScale(_ scale: VideoScale) {
         guard !player.setVideoScale(scale) else { return }
         overlay?.post(
             .playerError(.playerConnectivity(level: .warning, reason: "this player cannot change the video's scale")))
     }
 
-    /// The built-in controls report the change themselves. Without them those of the overlay are the player's, and what is seen of
-    /// them is reported.
+    /// Shows or hides the built-in controls, which report the change. Without built-in controls, this reports the state
+    /// of the overlay's controls.
     public func setControllerVisible(_ isVisible: Bool) {
         if let controls { return controls.setVisible(isVisible) }
         let controls: OverlayControls = isVisible ? .visible : .hidden
@@ -252,15 +276,17 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 }
 
 extension TimeSpan {
+    /// The time span in whole milliseconds.
     fileprivate var wholeMilliseconds: Int64 { nanoseconds / 1_000_000 }
 }
 
 extension PlaybackSession {
+    /// Whether the session is ready.
     fileprivate var isReady: Bool { withState { $0.lifecycle.isReady } }
 }
 
 extension TimedMetadata {
-    /// As JSON (`playerMetadata`); positions and lengths in seconds.
+    /// The metadata as JSON for `playerMetadata`, with times in seconds.
     var overlayText: String {
         var fields: JSONObject = [
             "source": .string(source.rawValue), "name": .string(name), "value": .string(value),

@@ -3,8 +3,8 @@ public import PCastOverlay
 import PCastWeb
 import Synchronization
 
-/// A player that is elsewhere (Ease Live's `SecondScreenPlayerPlugin`): what another overlay's bridge reports of its player is
-/// reported here, and what this overlay asks for is asked there. Nothing is played here.
+/// The adapter of a player on another device (Ease Live's `SecondScreenPlayerPlugin`). It connects to the bridge of
+/// another overlay, posts that player's reports here, and forwards this overlay's requests there.
 public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     private struct State: Sendable {
         weak var overlay: Overlay?
@@ -12,30 +12,34 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
         var outgoing: AsyncStream<Word>.Continuation?
     }
 
-    /// What is said to the other.
+    /// A message to the other bridge.
     fileprivate enum Word: Sendable {
+        /// A request of this overlay.
         case request(OverlayMessage)
+        /// The response to a keep-alive message.
         case alive
     }
 
-    /// Requests that wait to be sent.
+    /// The maximum number of requests that wait. The oldest are dropped.
     private static let backlog = 64
 
     private let address: String
     private let timeout: Duration
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - address: of the other bridge's WebSocket, `ws://HOST:PORT/bridge/PROGRAM?token=TOKEN`; without the token it looks on.
-    ///   - patience: before it tries again, when the other is not there.
+    /// Creates an adapter that is not connected. `address` is the WebSocket of the other bridge,
+    /// `ws://HOST:PORT/bridge/PROGRAM?token=TOKEN`; without the token, requests are rejected. `timeout` is the time
+    /// before a reconnect.
     public init(_ address: String, timeout: Duration = .seconds(1)) {
         (self.address, self.timeout) = (address, timeout)
     }
 
     deinit { destroy() }
 
+    /// Stores the overlay.
     public func create(_ overlay: Overlay) { state.withLock { $0.overlay = overlay } }
 
+    /// Begins to connect, with reconnects.
     public func load() {
         let isFollowing = state.withLock { $0.following != nil }
         guard !isFollowing else { return }
@@ -52,7 +56,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
                 } catch {
                     reason = "\(error)"
                 }
-                // Said once each time that it goes.
+                // Each loss of the connection is reported once.
                 if !isMissed || page.wasWelcome, !Task.isCancelled { self?.complain("no other screen: \(reason)") }
                 isMissed = true
                 try? await Task.sleep(for: timeout)
@@ -61,6 +65,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
         state.withLock { $0.following = task }
     }
 
+    /// Disconnects.
     public func destroy() {
         let task = state.withLock { state in
             defer { state.following = nil }
@@ -72,6 +77,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
 
     private var overlay: Overlay? { state.withLock { $0.overlay } }
 
+    /// Returns a new stream of the messages to send.
     private func open() -> AsyncStream<Word> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Word.self, bufferingPolicy: .bufferingNewest(Self.backlog))
@@ -79,6 +85,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
         return stream
     }
 
+    /// Handles a message of the other bridge.
     private func hear(_ envelope: OverlayEnvelope) {
         switch envelope.event {
         case "bridge.keepalive": say(.alive)
@@ -87,34 +94,47 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
         }
     }
 
+    /// Posts a warning.
     private func complain(_ reason: String) {
         overlay?.post(.playerError(.playerConnectivity(level: .warning, reason: reason)))
     }
 
-    // MARK: To the other player
+    // MARK: Requests
 
+    /// Sends a message.
     private func say(_ word: Word) { state.withLock { _ = $0.outgoing?.yield(word) } }
 
+    /// Sends a request.
     private func ask(_ message: OverlayMessage) { say(.request(message)) }
 
+    /// Requests a seek to the frame of a time in milliseconds since 1970.
     public func setTime(_ timecode: Int64) { ask(.bridgeTime(timecode)) }
+    /// Requests a state of playback.
     public func setState(_ state: OverlayPlayerState) { ask(.bridgeState(state)) }
+    /// Requests a playback rate, as a factor.
     public func setSpeed(_ speed: Double) { ask(.bridgeSpeed(speed)) }
+    /// Requests a volume, 0 to 100.
     public func setVolume(_ volume: Int) { ask(.bridgeVolume(volume)) }
+    /// Requests to mute or unmute the audio.
     public func setMute(_ isMuted: Bool) { ask(.bridgeMute(isMuted)) }
+    /// Requests a scale of the video.
     public func setVideoScale(_ scale: VideoScale) { ask(.bridgeVideoScale(scale)) }
+    /// Requests to show or hide the player's controls.
     public func setControllerVisible(_ isVisible: Bool) { ask(.bridgeStage(isVisible ? .visible : .hidden)) }
+    /// Forwards a swipe.
     public func didSwipeStage(_ direction: OverlaySwipe) { ask(.bridgeStageSwipe(direction)) }
 }
 
-/// This end of a connection to another bridge.
+/// The page's end of a connection to another bridge.
 private final class RemotePage: Sendable {
-    /// Of what it was told last.
+    /// The epoch of the last received message.
     private let epoch = Atomic<Int64>(0)
     private let welcome = Atomic(false)
 
+    /// Whether any message was received.
     var wasWelcome: Bool { welcome.load(ordering: .relaxed) }
 
+    /// Sends and receives messages until the connection ends.
     func follow(
         _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.Word>,
         _ hear: @escaping @Sendable (OverlayEnvelope) -> Void
@@ -131,7 +151,8 @@ private final class RemotePage: Sendable {
         }
     }
 
-    /// All in one place, so that it goes out in the order of its numbers: what comes behind a higher one is not heard.
+    /// Sends messages in the order of their sequence numbers. The other bridge ignores a message after one with a
+    /// higher number, so only this method sends.
     private func speak(
         _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.Word>
     ) async throws {

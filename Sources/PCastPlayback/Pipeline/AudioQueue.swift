@@ -1,42 +1,48 @@
 import PCastCore
 
-/// Decoded sound from what is heard now on, in the order of its positions: what has been handed on to be heard is kept until
-/// it was, for it is handed on again after a pause.
+/// A queue of decoded audio from the current position on, in the order of positions. Audio that was sent to the audio
+/// output stays until it was played, because it is sent again after a pause.
 ///
-/// A quarter of a second is enough to play from, and when there is less than 150 ms more is read; four times of it where it
-/// is without pictures, which would have to wait beside it decoded. Where pictures lie far behind sound in the media, up to
-/// ten seconds wait.
+/// Playback needs 250 ms, and reading resumes below 150 ms. Audio without video needs four times as much, because it is
+/// cheap to keep decoded. The maximum is ten seconds, for media whose video is stored far behind its audio.
 struct AudioQueue {
+    /// A frame with its position.
     struct Entry {
         var frame: AudioFrame
         var position: TimeSpan
 
+        /// The position of the end of the frame.
         var end: TimeSpan { position + frame.length }
     }
 
+    /// The duration below which reading resumes.
     static let low = TimeSpan.milliseconds(150)
+    /// The duration at which reading pauses.
     static let high = TimeSpan.milliseconds(250)
+    /// The maximum duration.
     private static let most = TimeSpan.seconds(10)
 
     private var entries: [Entry] = []
-    /// How many of them were handed on.
+    /// The number of entries that were sent to the audio output.
     private var handed = 0
-    /// Where the sound ends that came, whether it was heard or not; nil before the first.
+    /// The position of the end of all audio so far, played or not; nil before the first.
     private(set) var end: TimeSpan?
 
+    /// Whether the queue is empty.
     var isEmpty: Bool { entries.isEmpty }
+    /// The first entry; nil if the queue is empty.
     var first: Entry? { entries.first }
-    /// What is to be handed on next.
+    /// The next entry to send to the audio output; nil if all were sent.
     var next: Entry? { handed < entries.count ? entries[handed] : nil }
-    /// Something was handed on that has perhaps not been heard.
+    /// Whether an entry was sent that may not have been played yet.
     var isHanded: Bool { handed > 0 }
 
-    /// How much there is.
+    /// The duration of the queue.
     var length: TimeSpan { entries.first.map { end! - $0.position } ?? .zero }
-    /// None may be added.
+    /// Whether the queue is at its maximum.
     var isAtLimit: Bool { length >= Self.most }
 
-    /// What does not lie behind the last is left out.
+    /// Adds a frame. A frame that ends before the last one's end is ignored.
     mutating func append(_ frame: AudioFrame, at position: TimeSpan) {
         let entry = Entry(frame: frame, position: position)
         guard frame.sampleCount > 0, end.map({ entry.end > $0 }) ?? true else { return }
@@ -44,16 +50,17 @@ struct AudioQueue {
         end = entry.end
     }
 
+    /// Returns the next entry to send, and marks it as sent; nil if there is none.
     mutating func takeNext() -> Entry? {
         guard let next else { return nil }
         handed += 1
         return next
     }
 
-    /// Nothing was handed on.
+    /// Marks all entries as not sent.
     mutating func rewind() { handed = 0 }
 
-    /// Forgets what was heard before a position.
+    /// Removes entries that end at or before a position.
     mutating func discard(before position: TimeSpan) {
         let count = entries.prefix { $0.end <= position }.count
         guard count > 0 else { return }
@@ -61,11 +68,12 @@ struct AudioQueue {
         handed = max(0, handed - count)
     }
 
+    /// Removes all entries, and forgets the last position.
     mutating func removeAll() { self = AudioQueue() }
 }
 
 extension AudioFrame {
-    /// What is left of it behind its first samples.
+    /// Returns the frame without the samples of its first time span.
     func dropping(_ span: TimeSpan) -> AudioFrame {
         let count = min(max(0, Int(ClockRate.opus.ticks(in: span))), sampleCount)
         guard count > 0 else { return self }

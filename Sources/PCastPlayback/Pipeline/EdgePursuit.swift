@@ -1,51 +1,56 @@
 import PCastCore
 
-/// Brings low-latency playback back to its distance from the edge, once it had to wait: by playing a little faster, or at once
-/// where that would take too long. Who has gone back in the window, or was paused, is left in peace.
+/// Restores the distance of low-latency playback from the live edge after a stall. It plays at a slightly higher rate,
+/// or seeks if the distance is too great. It does nothing after a seek back or a pause.
 ///
-/// The edge that is known goes on by steps, those of the playlist: what counts is how far behind playback was at least for a
-/// while.
+/// The known edge advances in steps, with each update of the playlist. Therefore the least distance over an interval
+/// counts.
 struct EdgePursuit {
+    /// An action.
     enum Step: Equatable {
-        /// As before.
+        /// Continue without a change.
         case goOn
+        /// Play at a rate.
         case play(rate: Double)
+        /// Seek to the default distance from the edge.
         case jump
     }
 
-    /// So little faster that it is hardly noticed; the pitch is kept.
+    /// The higher rate, which is hardly noticeable because the pitch does not change.
     static let rate = 1.1
+    /// The interval over which the least distance is measured.
     private static let interval = TimeSpan.seconds(2)
 
-    /// It is at the edge, and stays there.
+    /// Whether playback is near the edge and the distance is controlled.
     private(set) var isActive = false
+    /// Whether playback is at the higher rate.
     private(set) var isFaster = false
+    /// The least distance in the current interval; nil at its beginning.
     private var least: TimeSpan?
     private var intervalEnd: Instant?
-    /// Who had to wait because of it stays so much further behind.
+    /// The additional distance that is accepted, because playback nearer to the edge has stalled.
     private var slack = TimeSpan.zero
 
-    /// It begins to play.
-    ///
-    /// - Parameters:
-    ///   - lag: how far behind the place where it would be joined now.
-    ///   - holdBack: how far that is from the edge.
+    /// Begins at the start of playback. `lag` is the current distance behind the default position, and `holdBack` is
+    /// the default distance from the edge.
     mutating func begin(behind lag: TimeSpan, holdBack: TimeSpan) {
         isActive = lag <= holdBack * 2
         (isFaster, slack) = (false, .zero)
         look()
     }
 
-    /// It plays at the usual rate from here on, and has to wait perhaps.
+    /// Returns to the normal rate, for example because of a stall. A stall at the higher rate increases the accepted
+    /// distance.
     mutating func interrupt(holdBack: TimeSpan) {
         if isFaster { slack = min(slack + holdBack / 2, holdBack * 4) }
         isFaster = false
         look()
     }
 
+    /// Begins a new interval.
     private mutating func look() { (least, intervalEnd) = (nil, nil) }
 
-    /// While it moves.
+    /// Returns the action for the current distance while the position advances.
     mutating func step(behind lag: TimeSpan, holdBack: TimeSpan, at now: Instant) -> Step {
         guard isActive else { return .goOn }
         let lag = lag - slack
@@ -70,27 +75,28 @@ struct EdgePursuit {
 }
 
 extension MediaPresentation {
-    /// How far behind the place where it would be joined now, and how far that is from the edge; nil for what is not live with
-    /// low latency.
+    /// Returns the distance behind the default position, and the default distance from the edge; nil for content that
+    /// is not live with low latency.
     private func edge(at now: Instant) -> (lag: TimeSpan, holdBack: TimeSpan)? {
         guard let overview, overview.isLowLatency, let holdBack = overview.liveEdge, let range = clock.seekableRange
         else { return nil }
         return (range.upperBound - clock.position(at: now), holdBack)
     }
 
-    /// It begins to play here.
+    /// Begins to control the distance, at the start of playback.
     mutating func beginPursuit(at now: Instant) {
         endPursuit(at: now)
         if let edge = edge(at: now) { pursuit.begin(behind: edge.lag, holdBack: edge.holdBack) }
     }
 
-    /// It plays as fast as usual, because it waits or goes elsewhere.
+    /// Returns to the normal rate, at a stall or a seek.
     mutating func endPursuit(at now: Instant) {
         guard let holdBack = overview?.liveEdge else { return }
         if pursuit.isFaster { play(at: 1, now) }
         pursuit.interrupt(holdBack: holdBack)
     }
 
+    /// Carries out the action for the current distance.
     mutating func pursueEdge(at now: Instant) {
         guard clock.isMoving, clock.playbackRate == 1 || pursuit.isFaster, let edge = edge(at: now) else { return }
         switch pursuit.step(behind: edge.lag, holdBack: edge.holdBack, at: now) {

@@ -3,12 +3,12 @@ public import PCastIO
 public import PCastRendering
 import Synchronization
 
-/// Plays any ``PlaybackContent``: one thread opens and reads it, another shows pictures when they are due, hands sound on to be
-/// heard when it is, and tells what happens. What they do is said by ``MediaPresentation``, which is behind a lock here.
+/// A pipeline for any ``PlaybackContent``. One thread opens and reads the content. Another displays frames and sends
+/// audio when they are due, and reports events. ``MediaPresentation``, under a lock, decides what both do.
 ///
-/// A pipeline that was made has to be stopped.
+/// A pipeline must be stopped before its release.
 public final class MediaPipeline: PlaybackPipeline {
-    /// What the threads share.
+    /// The state that the threads share.
     private struct State {
         var presentation: MediaPresentation
         var lastFrame: VideoFrame?
@@ -16,14 +16,14 @@ public final class MediaPipeline: PlaybackPipeline {
         var volume = 1.0
         var isStopped = false
         var isReaderResting = false
-        /// Until when the presenter sleeps if nothing wakes it; nil for ever.
+        /// The time at which the presenter wakes without a signal; nil for never.
         var sleepEnd: Instant?
         var isPresenterAsleep = false
     }
 
-    /// How often live media are asked how they are, while nothing of them is read.
+    /// The interval at which live content is polled for changes while it is not read.
     private static let lookInterval = TimeSpan.milliseconds(500)
-    /// A deadline that has passed and has nothing to be done is come back to after this.
+    /// The minimum sleep of the presenter, which prevents a busy loop if a passed deadline has no action.
     private static let leastSleep = TimeSpan.microseconds(500)
 
     private let content: any PlaybackContent
@@ -35,13 +35,9 @@ public final class MediaPipeline: PlaybackPipeline {
     private let presenterSignal = WakeSignal()
     private let threads = Mutex<[WorkerThread]>([])
 
-    /// - Parameters:
-    ///   - sound: is stopped with the pipeline.
-    ///   - wallClock: when the media were made; nil for what they say.
-    ///   - onFrame: is called when a picture is due, in turn with `onEvent`; whoever draws it should not take longer than it
-    ///     stands.
-    ///   - onEvent: what happens.
-    /// - Throws: when no thread can be had.
+    /// Creates a paused pipeline, which loads at once. `sound` is stopped with the pipeline. `wallClock` is the
+    /// wall-clock time of media without times. `onFrame` and `onEvent` are called on the presenter's thread; `onFrame`
+    /// should return before the next frame is due. Throws an ``IOError`` if a thread cannot be created.
     public init(
         _ content: any PlaybackContent, sound: any AudioOutput = NullAudioOutput(),
         wallClock: WallClockMapping? = nil,
@@ -62,6 +58,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
+    /// Stops the pipeline and waits for its threads.
     public func stop() {
         state.withLock { $0.isStopped = true }
         content.interrupt()
@@ -73,23 +70,28 @@ public final class MediaPipeline: PlaybackPipeline {
         content.close()
     }
 
-    // MARK: What is played
+    // MARK: Properties
 
+    /// A snapshot of playback now.
     public var playhead: Playhead {
         let now = MonotonicClock.now()
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
+    /// Returns the wall-clock time of a position; nil if unknown.
     public func timecode(at position: TimeSpan) -> WallTime? {
         state.withLock { $0.presentation.clock.timecode(at: position) }
     }
 
+    /// Returns the position of a wall-clock time; nil if unknown.
     public func position(of timecode: WallTime) -> TimeSpan? {
         state.withLock { $0.presentation.clock.position(of: timecode) }
     }
 
+    /// The last displayed frame; nil before the first.
     public var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
 
+    /// The end of the media that is loaded; nil if unknown.
     public var bufferedPosition: TimeSpan? {
         let decoded = state.withLock { state in
             state.presentation.phase == .showing ? state.presentation.available : nil
@@ -98,17 +100,21 @@ public final class MediaPipeline: PlaybackPipeline {
         return max(loaded, decoded ?? loaded)
     }
 
-    /// What was shown since the beginning.
+    /// The statistics since the beginning.
     public var statistics: PresentationStatistics { state.withLock { $0.presentation.statistics } }
 
     // MARK: Commands
 
+    /// Plays.
     public func play() { command { $0.play(at: $1) } }
 
+    /// Pauses.
     public func pause() { command { $0.pause(at: $1) } }
 
+    /// Sets the playback rate, clamped to ``PlayheadClock/rates``.
     public func setRate(_ rate: Double) { command { $0.setRate(rate, at: $1) } }
 
+    /// Seeks to a position, clamped to the seekable range, and returns the epoch of the seek.
     @discardableResult
     public func seek(to position: TimeSpan) -> PlayheadEpoch {
         let (epoch, isOnItsWay) = command { presentation, now in
@@ -119,6 +125,8 @@ public final class MediaPipeline: PlaybackPipeline {
         return epoch
     }
 
+    /// Seeks to the frame of a wall-clock time and returns the epoch of the seek; nil, without effect, if its position
+    /// is unknown.
     @discardableResult
     public func seek(to wallTime: WallTime) -> PlayheadEpoch? {
         let epoch = command { presentation, now in presentation.seek(to: wallTime, at: now) }
@@ -126,6 +134,7 @@ public final class MediaPipeline: PlaybackPipeline {
         return epoch
     }
 
+    /// Selects a track of a kind, or none if `track` is nil.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
         let isOpen = command { presentation, now in
             presentation.select(track, of: kind, at: now)
@@ -134,16 +143,19 @@ public final class MediaPipeline: PlaybackPipeline {
         if isOpen { content.interrupt() }
     }
 
+    /// Whether the audio is muted.
     public var isMuted: Bool {
         get { state.withLock { $0.isMuted } }
         set { setLoudness { $0.isMuted = newValue } }
     }
 
+    /// The volume, clamped to 0 to 1.
     public var volume: Double {
         get { state.withLock { $0.volume } }
         set { setLoudness { $0.volume = min(max(newValue, 0), 1) } }
     }
 
+    /// Changes the muted state or the volume, and applies both to the audio output.
     private func setLoudness(_ change: (inout State) -> Void) {
         state.withLock { state in
             change(&state)
@@ -151,6 +163,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
+    /// Carries out a command and wakes both threads.
     private func command<Result: Sendable>(_ body: (inout MediaPresentation, Instant) -> Result) -> Result {
         let result = state.withLock { body(&$0.presentation, MonotonicClock.now()) }
         readerSignal.raise()
@@ -158,8 +171,9 @@ public final class MediaPipeline: PlaybackPipeline {
         return result
     }
 
-    // MARK: The reader
+    // MARK: Reader
 
+    /// Runs the reader until the pipeline stops.
     private func read() {
         while let task = nextTask() {
             do throws(PlaybackError) {
@@ -171,7 +185,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
-    /// Nil when it is over.
+    /// Returns the next task of the reader; nil after the stop.
     private func nextTask() -> MediaPresentation.ReaderTask? {
         state.withLock { state in
             if state.isStopped { return nil }
@@ -181,6 +195,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
+    /// Carries out a task of the reader.
     private func perform(_ task: MediaPresentation.ReaderTask) throws(PlaybackError) {
         switch task {
         case .rest: readerSignal.wait(until: nil)
@@ -214,7 +229,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
-    /// Changes what is to be shown, and wakes the presenter if there is something to be done sooner than it knows.
+    /// Changes the presentation, and wakes the presenter if its next deadline is now earlier.
     private func change(_ body: (inout MediaPresentation, Instant) -> Void) {
         let wakes = state.withLock { state in
             let now = MonotonicClock.now()
@@ -225,8 +240,9 @@ public final class MediaPipeline: PlaybackPipeline {
         if wakes { presenterSignal.raise() }
     }
 
-    // MARK: The presenter
+    // MARK: Presenter
 
+    /// Runs the presenter until the pipeline stops.
     private func present() {
         var nextLook: Instant?
         while true {
@@ -247,6 +263,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
+    /// Carries out an output of the presentation.
     private func perform(_ output: MediaPresentation.Output) {
         switch output {
         case .show(let frame):
@@ -259,7 +276,7 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
-    /// Live media change while nothing of them is read.
+    /// Polls live content for changes, which also occur while it is not read.
     private func look(_ next: inout Instant?) {
         let now = MonotonicClock.now()
         guard next.map({ now >= $0 }) ?? true else { return }
@@ -273,7 +290,8 @@ public final class MediaPipeline: PlaybackPipeline {
         }
     }
 
-    /// Sleeps until something is due, and wakes the reader before that if there is room again. Answers false when it is over.
+    /// Sleeps until the next deadline, and first wakes the reader if the queues have space. Returns false after the
+    /// stop.
     private func sleep(until look: Instant?) -> Bool {
         let (deadline, wakesReader, isStopped) = state.withLock { state in
             let now = MonotonicClock.now()

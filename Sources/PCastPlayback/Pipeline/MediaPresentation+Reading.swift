@@ -1,17 +1,22 @@
 import PCastCore
 
-/// What the reader does, and what it has read.
+/// The tasks of the reader and their results.
 extension MediaPresentation {
+    /// A task of the reader.
     enum ReaderTask: Equatable {
+        /// Open the content.
         case open
+        /// Select a track.
         case select(ContentTrack.ID?, ContentTrack.Kind)
+        /// Seek to a position in an epoch.
         case seek(TimeSpan, PlayheadEpoch)
+        /// Read the next item in an epoch.
         case read(PlayheadEpoch)
-        /// Nothing, until something is asked for or shown.
+        /// Do nothing until a command or a displayed frame.
         case rest
     }
 
-    /// What is to be done next.
+    /// Returns the next task of the reader.
     mutating func readerTask() -> ReaderTask {
         guard phase != .failed else { return .rest }
         guard isOpen else { return .open }
@@ -22,13 +27,14 @@ extension MediaPresentation {
         return isFilling ? .read(clock.epoch) : .rest
     }
 
-    /// There is something for a reader that rests.
+    /// Whether an idle reader has a task.
     var hasWork: Bool {
         guard phase != .failed else { return false }
         return !isOpen || !pendingSelections.isEmpty || pendingSeek != nil || !isReadToEnd && wantsMore
     }
 
-    /// Begins to fill where something is low, and is content when all is full.
+    /// Whether more is to be read. Reading resumes at the low mark of a queue, and pauses when all queues reach their
+    /// high mark.
     private var wantsMore: Bool {
         if pictures.isAtLimit || sounds.isAtLimit { return false }
         guard !awaited.isEmpty else { return true }
@@ -38,12 +44,13 @@ extension MediaPresentation {
             || awaited.contains(.audio) && sounds.length < wanted(soundMark)
     }
 
-    /// As much sound as is to be there: of faster playing more, for it is gone sooner.
+    /// Returns a duration of audio, increased for audio without video and for higher playback rates.
     func wanted(_ length: TimeSpan) -> TimeSpan {
         guard awaited.contains(.video) else { return length * 4 }
         return TimeSpan(seconds: length.seconds * min(max(clock.playbackRate, 1), 2))
     }
 
+    /// Handles that the content was opened at a position.
     mutating func opened(_ overview: ContentOverview, at position: TimeSpan, now: Instant) {
         guard !isOpen else { return }
         isOpen = true
@@ -58,6 +65,7 @@ extension MediaPresentation {
         set(overview)
     }
 
+    /// Handles that the content was sought to a position.
     mutating func sought(to position: TimeSpan, of epoch: PlayheadEpoch) {
         guard epoch == clock.epoch, pendingSeek != nil else { return }
         pendingSeek = nil
@@ -66,15 +74,16 @@ extension MediaPresentation {
         isChanged = true
     }
 
-    /// The content could not go there, and is read on where it is.
+    /// Handles that the content is not seekable. Reading continues at its position.
     mutating func couldNotSeek(of epoch: PlayheadEpoch) { sought(to: readPosition, of: epoch) }
 
-    /// - Parameter overview: nil where the content refused.
+    /// Handles that a track was selected. `overview` is nil if the content rejected it.
     mutating func selected(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind, overview: ContentOverview?) {
         if pendingSelections[kind] == .some(track) { pendingSelections[kind] = nil }
         if let overview = overview ?? self.overview { set(overview) }
     }
 
+    /// Records the properties of the content and reports them.
     mutating func set(_ overview: ContentOverview) {
         self.overview = overview
         let selected = overview.tracks.filter { overview.selected.isEmpty || overview.selected.contains($0.id) }
@@ -89,7 +98,7 @@ extension MediaPresentation {
         isChanged = true
     }
 
-    /// - Parameter epoch: in which it was read; what is of an earlier one is not heard.
+    /// Handles an item that was read in an epoch. Items of earlier epochs are ignored.
     mutating func take(_ item: ContentItem, of epoch: PlayheadEpoch, at now: Instant) {
         if case .overview(let overview) = item { return set(overview) }
         guard epoch == clock.epoch, pendingSeek == nil, phase != .failed else { return }
@@ -106,13 +115,14 @@ extension MediaPresentation {
         }
         readPosition = end
         clock.setAvailable(available, of: epoch, at: now)
-        // What is waited for may be there; what comes behind other things that wait changes nothing.
+        // A frame may end the wait for media. Otherwise, a further frame in a queue does not change the next action.
         if phase != .showing || clock.isBuffering { isChanged = true }
     }
 
+    /// Handles a video frame.
     private mutating func take(_ frame: VideoFrame, at position: TimeSpan, duration: TimeSpan?) {
         if phase != .showing, position <= beginning {
-            // Of those before the beginning the last is shown.
+            // Of the frames before the beginning, only the last is displayed.
             if let duration, position < beginning, position + duration <= beginning { return }
             pictures.removeAll()
         }
@@ -120,6 +130,7 @@ extension MediaPresentation {
         pictures.append(frame, at: position, duration: duration)
     }
 
+    /// Handles audio.
     private mutating func take(_ frame: AudioFrame, at position: TimeSpan) {
         guard position + frame.length > beginning else { return }
         let early = beginning - position
@@ -127,6 +138,7 @@ extension MediaPresentation {
         sounds.append(frame.dropping(early), at: max(position, beginning))
     }
 
+    /// Handles the end of the content.
     mutating func reachedEnd(of epoch: PlayheadEpoch, at now: Instant) {
         guard epoch == clock.epoch, pendingSeek == nil else { return }
         isReadToEnd = true
@@ -134,7 +146,7 @@ extension MediaPresentation {
         isChanged = true
     }
 
-    /// What is there is shown before it is told.
+    /// Handles a failure. The frames in the queues are displayed before it is reported.
     mutating func failed(_ error: PlaybackError, at now: Instant) {
         guard phase != .failed, failure == nil else { return }
         failure = error
@@ -143,12 +155,12 @@ extension MediaPresentation {
         isChanged = true
     }
 
-    // MARK: What is there
+    // MARK: Queues
 
-    /// Where everything ends that came.
+    /// The position of the end of all frames that were read.
     var end: TimeSpan { max(pictures.end ?? beginning, sounds.end ?? beginning) }
 
-    /// Of this medium none is waited for, for the other is far ahead.
+    /// Whether playback does not wait for a medium, because the other medium is far ahead and this one has a gap.
     func isSparse(_ kind: ContentTrack.Kind) -> Bool {
         let (pictureEnd, soundEnd) = (pictures.end ?? beginning, sounds.end ?? beginning)
         return switch kind {
@@ -159,7 +171,7 @@ extension MediaPresentation {
         }
     }
 
-    /// Where what is waited for ends: where nothing is left to be shown.
+    /// The position of the end of the media that can be displayed; nil if unknown.
     var available: TimeSpan? {
         if isReadToEnd { return end }
         var earliest: TimeSpan?

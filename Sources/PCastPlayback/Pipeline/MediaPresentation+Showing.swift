@@ -1,35 +1,37 @@
 import PCastCore
 import PCastRendering
 
-/// What is due.
+/// The actions that are due.
 extension MediaPresentation {
-    /// A picture that is this much behind gives way to the next one, if that is due as well.
+    /// The lateness at which a frame is dropped if the next one is also due.
     private static let tolerance = TimeSpan.milliseconds(50)
-    /// Between two pictures of faster playing at least.
+    /// The minimum interval between two frames at a higher playback rate.
     private static let leastInterval = TimeSpan.milliseconds(12)
-    /// How far ahead sound is handed on, beyond what the loudspeaker holds, and how near it may come until more is.
+    /// The time before its due time at which audio is sent, in addition to the latency of the output, and the minimum
+    /// of this time.
     private static let soundAhead = TimeSpan.milliseconds(80)
     private static let leastSoundAhead = TimeSpan.milliseconds(30)
-    /// What is loaded ends by less before the end, where it is the end.
+    /// The tolerance for the end of the loaded media to count as the end of the content.
     private static let endTolerance = TimeSpan.milliseconds(50)
-    /// How often the position is told where no picture does.
+    /// The interval at which the position is reported if no frame reports it.
     private static let tellingInterval = TimeSpan.milliseconds(100)
-    /// From the beginning of a live window to where it is gone on with: not at its very end, for it moves on.
+    /// The distance from the beginning of a live window at which playback resumes, because the window advances
+    /// meanwhile.
     private static let evictionMargin = TimeSpan.seconds(1)
-    /// What instants are rounded by.
+    /// The maximum rounding error of times.
     private static let rounding = TimeSpan.microseconds(1)
-    /// Silence behind the last sample, for what a loudspeaker holds back.
+    /// The silence after the last sample, for an audio output that holds back the end of a buffer.
     private static let trail = AudioFrame(
         samples: Array(repeating: 0, count: 192), channels: 2, captureTime: nil,
         timestamp: MediaTime(ticks: 0, rate: .opus))
 
-    /// What is to be done now; nil for nothing before ``deadline(at:)``, or before something comes.
+    /// Returns the next output that is due; nil if there is none before ``deadline(at:)`` or the next input.
     mutating func poll(at now: Instant) -> Output? {
         if outputs.isEmpty { advance(to: now) }
         return outputs.isEmpty ? nil : outputs.removeFirst()
     }
 
-    /// When something is due; nil where that depends on what comes.
+    /// Returns the time of the next action; nil if it depends on an input.
     func deadline(at now: Instant) -> Instant? {
         if isChanged || !outputs.isEmpty { return now }
         guard phase == .showing else { return nil }
@@ -51,6 +53,7 @@ extension MediaPresentation {
         return Instant.earlier(next, telling)
     }
 
+    /// Carries out all actions that are due.
     private mutating func advance(to now: Instant) {
         isChanged = false
         switch phase {
@@ -74,9 +77,9 @@ extension MediaPresentation {
         finish(at: now)
     }
 
-    // MARK: Beginning
+    // MARK: Start
 
-    /// Shows the first picture of an epoch, or begins with its sound where there is none.
+    /// Displays the first frame of an epoch, or begins with the audio if there is no video.
     private mutating func land(from position: TimeSpan, at now: Instant) {
         if let first = pictures.first {
             let covers = first.duration.map { first.position + $0 > position } ?? false
@@ -93,6 +96,7 @@ extension MediaPresentation {
         }
     }
 
+    /// Begins at a position, and buffers.
     private mutating func land(at position: TimeSpan, _ now: Instant) {
         phase = .showing
         untoldLanding = position
@@ -103,6 +107,7 @@ extension MediaPresentation {
         beginPursuit(at: now)
     }
 
+    /// Displays a frame, and reports a change of its size.
     private mutating func show(_ entry: VideoQueue.Entry) {
         if dimensions != entry.frame.dimensions {
             dimensions = entry.frame.dimensions
@@ -111,7 +116,8 @@ extension MediaPresentation {
         outputs.append(.show(entry.frame))
     }
 
-    /// Goes on, when there is enough to go on with; only then it has landed, though the picture is shown already.
+    /// Ends buffering if enough media has arrived. Only then the seek is reported as complete, although its frame is
+    /// displayed already.
     private mutating func fill(at now: Instant) {
         guard clock.isBuffering, isFilled(at: now) else { return }
         if let untoldLanding { tell(.landed(untoldLanding)) }
@@ -121,6 +127,7 @@ extension MediaPresentation {
         stalledAt = nil
     }
 
+    /// Whether enough media has arrived to play.
     private func isFilled(at now: Instant) -> Bool {
         if isReadToEnd { return true }
         let hasStalled = stalledAt != nil
@@ -137,12 +144,13 @@ extension MediaPresentation {
         guard let stalledAt, let loaded, overview?.kind == .onDemand, now - stalledAt < Self.timeout else {
             return true
         }
-        // At its end there is no more to come.
+        // At the end of the content no more media can arrive.
         let needed = clock.position(at: now) + Self.resumption
         let end = overview?.seekableRange?.upperBound ?? needed
         return loaded + Self.endTolerance >= min(needed, end)
     }
 
+    /// Seeks into the window of a live stream if the window has advanced beyond the position.
     private mutating func evict(at now: Instant) {
         guard clock.isPlaying, !hasEnded, let window = clock.seekableRange,
             clock.position(at: now) < window.lowerBound
@@ -152,9 +160,9 @@ extension MediaPresentation {
         evict(to: window.lowerBound + margin, at: now)
     }
 
-    // MARK: Going on
+    // MARK: Playback
 
-    /// One picture at most, the others when asked again.
+    /// Displays at most one frame that is due, and drops late ones.
     private mutating func showPicture(at now: Instant) {
         while let first = pictures.first, let due = clock.instant(of: first.position), due <= now {
             let next = pictures.second.flatMap { clock.instant(of: $0.position) }
@@ -180,7 +188,7 @@ extension MediaPresentation {
         }
     }
 
-    /// What was due when it was paused, and was late, stands there from then on: the position is of the picture that is seen.
+    /// Displays the last frame that was due at a pause, so that the position belongs to the displayed frame.
     private mutating func showWhatStands(at now: Instant) {
         guard !clock.isPlaying, !clock.isBuffering else { return }
         let position = clock.position(at: now)
@@ -194,6 +202,7 @@ extension MediaPresentation {
         statistics.picturesShown += 1
     }
 
+    /// Reports subtitles and metadata that are due.
     private mutating func tellText(at now: Instant) {
         let position = clock.position(at: now) + Self.rounding
         let text = subtitles.text(at: position)
@@ -204,12 +213,14 @@ extension MediaPresentation {
         while let next = metadata.take(upTo: position) { tell(.metadata(next)) }
     }
 
+    /// Reports the position if no frame did so for an interval.
     private mutating func tellPosition(at now: Instant) {
         guard clock.isMoving, let lastTold, now - lastTold >= Self.tellingInterval else { return }
         tell(.position(clock.position(at: now)))
         self.lastTold = now
     }
 
+    /// Sends audio that is due soon.
     private mutating func handSound(at now: Instant) {
         let position = clock.position(at: now)
         sounds.discard(before: position)
@@ -232,11 +243,13 @@ extension MediaPresentation {
         hear(Self.trail, at: end)
     }
 
+    /// Sends audio for a position.
     private mutating func hear(_ frame: AudioFrame, at position: TimeSpan) {
         guard frame.sampleCount > 0, let due = clock.instant(of: position) else { return }
         outputs.append(.hear(frame, at: due))
     }
 
+    /// Sends audio at another rate, with unchanged pitch.
     private mutating func stretch(_ frame: AudioFrame, at position: TimeSpan) {
         if let tempoEnd, (position - tempoEnd).magnitude > .milliseconds(10) { finishTempo() }
         if tempoEnd == nil {
@@ -248,24 +261,26 @@ extension MediaPresentation {
         handStretched()
     }
 
+    /// Ends the stretching and sends its remaining audio.
     private mutating func finishTempo() {
         tempo?.finish()
         handStretched()
         (tempo, tempoEnd) = (nil, nil)
     }
 
+    /// Sends stretched audio.
     private mutating func handStretched() {
         while let (frame, offset) = tempo?.read() { hear(frame, at: tempoOrigin + offset) }
     }
 
-    // MARK: Stopping
+    // MARK: Stalls and the end
 
-    /// Waits, where there is nothing left to show.
+    /// Begins to buffer if no media is left.
     private mutating func stall(at now: Instant) {
         guard clock.isMoving, !isReadToEnd, let available, let out = clock.instant(of: available), out <= now else {
             return
         }
-        // A picture that waits is due before what is available ends.
+        // A waiting frame is due before the end of the available media.
         guard pictures.first.flatMap({ clock.instant(of: $0.position) }).map({ $0 > now }) ?? true else { return }
         stalledAt = now
         statistics.stalls += 1
@@ -274,7 +289,7 @@ extension MediaPresentation {
         withdrawSound(at: now)
     }
 
-    /// Everything was shown, or it cannot go on.
+    /// Reports the end or the failure after all frames were displayed.
     private mutating func finish(at now: Instant) {
         guard phase != .failed else { return }
         let isOver = pictures.isEmpty && (clock.instant(of: end).map { $0 <= now } ?? false)

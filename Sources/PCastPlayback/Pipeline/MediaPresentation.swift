@@ -1,73 +1,84 @@
 import PCastCore
 import PCastRendering
 
-/// What is shown, heard and told of an item, and when: everything that a pipeline decides, without its threads. It is told
-/// what is asked for, what was read, and the time; polled for what is to be done; and never waits.
+/// The decisions of a pipeline without its threads: what to display and to play of an item, and when. Inputs are
+/// commands, items of the content and the time. It is polled for outputs and never blocks.
 ///
-/// The ``PlayheadClock`` says when a position is come to, for pictures and sound alike, so that both are in step by being on
-/// time. Sound has to be there earlier by what the loudspeaker holds: playing therefore begins that much later.
+/// ``PlayheadClock`` determines when a position is due, for audio and video alike, so lip sync follows from both being
+/// on time. Audio must be sent earlier by the latency of the output, so playback begins later by that time.
 struct MediaPresentation {
+    /// An action of the pipeline.
     enum Output {
+        /// Display a frame.
         case show(VideoFrame)
+        /// Play audio at a time.
         case hear(AudioFrame, at: Instant)
-        /// What was handed on to be heard is not to be.
+        /// Discard the audio that was sent and not played.
         case withdrawSound
+        /// Report an event.
         case event(PipelineEvent)
-        /// The reader is to leave what it does, for there is something else for it.
+        /// Interrupt the reader, which has another task.
         case interruptReader
     }
 
+    /// The phase of an epoch.
     enum Phase: Equatable {
+        /// The content is not open.
         case opening
-        /// On the way to the first picture or sound of an epoch; nil before the content has gone there.
+        /// The first frame or audio of the epoch is pending; nil before the content was sought.
         case landing(TimeSpan?)
+        /// The epoch is displayed.
         case showing
+        /// Playback has failed.
         case failed
     }
 
-    /// What must be there before it goes on, by the content's own word, once it had to wait.
+    /// The loaded duration, as reported by the content, that ends buffering after a stall.
     static let resumption = TimeSpan.milliseconds(1_500)
-    /// After so long it goes on with what there is.
+    /// The maximum time for which buffering waits for that duration.
     static let timeout = TimeSpan.seconds(3)
-    /// How often it is looked whether that is there.
+    /// The interval at which that duration is checked.
     static let lookInterval = TimeSpan.milliseconds(100)
-    /// Of a medium that is so far behind the other none is waited for: it has a hole there.
+    /// The distance between both media at which playback does not wait for the later one, which has a gap.
     static let farthestApart = TimeSpan.seconds(1)
 
+    /// The clock of the player.
     var clock: PlayheadClock
     var phase = Phase.opening
+    /// The outputs in order.
     var outputs: [Output] = []
-    /// Something has come or was asked for since it was looked what follows from it.
+    /// Whether an input may have caused new outputs.
     var isChanged = true
 
-    // What is there to be shown.
+    // The media.
     var overview: ContentOverview?
     var awaited: Set<ContentTrack.Kind> = []
     var pictures = VideoQueue()
     var sounds = AudioQueue()
     var subtitles = SubtitleLine()
     var metadata = MetadataQueue()
-    /// Where the epoch began.
+    /// The first position of the epoch.
     var beginning = TimeSpan.zero
-    /// Up to where the content was read.
+    /// The position up to which the content was read.
     var readPosition = TimeSpan.zero
-    /// The content has no more.
+    /// Whether the content was read to its end.
     var isReadToEnd = false
+    /// The failure to report after all frames were displayed; nil for none.
     var failure: PlaybackError?
-    /// By the content's word, loaded without a hole.
+    /// The end of the loaded media without gaps, as reported by the content; nil if unknown.
     var loaded: TimeSpan?
 
-    // What the reader is to do.
+    // The tasks of the reader.
     var isOpen = false
     var pendingSeek: TimeSpan?
     var pendingSelections: [ContentTrack.Kind: ContentTrack.ID?] = [:]
     var isFilling = true
 
-    // What was shown and told.
+    // The outputs so far.
     var hasEnded = false
-    /// When it began to wait; nil when it did not, or when nothing was played before.
+    /// The time at which buffering after playback began; nil otherwise.
     var stalledAt: Instant?
-    /// Where it has landed, until that is told.
+    /// The position of a seek whose completion is not reported yet; nil for none.
     var untoldLanding: TimeSpan?
     var lastDue: Instant?
     var lastTold: Instant?
@@ -77,28 +88,29 @@ struct MediaPresentation {
     var statistics = PresentationStatistics()
     var pursuit = EdgePursuit()
 
-    // Sound on its way.
-    /// How long before it is heard sound must be there.
+    // The audio that is sent.
+    /// The latency of the audio output.
     var soundLead = TimeSpan.zero
     var tempo: TimeStretcher?
-    /// Where the sound begins that `tempo` was given.
+    /// The position at which the audio in `tempo` begins.
     var tempoOrigin = TimeSpan.zero
-    /// Where the sound ends that it was given; nil when it is to begin anew.
+    /// The position at which the audio in `tempo` ends; nil if it is to be recreated.
     var tempoEnd: TimeSpan?
     var hasHandedEnd = false
 
-    /// When the media were made, by the application's word.
+    /// The wall-clock time of media without times; nil for none.
     private(set) var wallClock: WallClockMapping?
 
+    /// Creates a presentation that is paused and not open.
     init(at now: Instant, wallClock: WallClockMapping? = nil) {
         self.wallClock = wallClock
         clock = PlayheadClock(at: now)
         tell(.buffering(true))
     }
 
-    // MARK: What is asked for
+    // MARK: Commands
 
-    /// At the end nothing follows from it before a seek.
+    /// Plays. At the end it has no effect until a seek.
     mutating func play(at now: Instant) {
         guard !clock.isPlaying else { return }
         clock.play(at: beginningOfPlay(at: now))
@@ -106,6 +118,7 @@ struct MediaPresentation {
         isChanged = true
     }
 
+    /// Pauses and discards audio that was sent.
     mutating func pause(at now: Instant) {
         guard clock.isPlaying else { return }
         clock.pause(at: now)
@@ -113,11 +126,13 @@ struct MediaPresentation {
         isChanged = true
     }
 
+    /// Sets the playback rate at a user's request, and restarts the pursuit of the live edge.
     mutating func setRate(_ rate: Double, at now: Instant) {
         endPursuit(at: now)
         play(at: rate, now)
     }
 
+    /// Sets the playback rate.
     mutating func play(at rate: Double, _ now: Instant) {
         let before = clock.playbackRate
         clock.setRate(rate, at: now)
@@ -126,7 +141,8 @@ struct MediaPresentation {
         isChanged = true
     }
 
-    /// Where it cannot be gone about, it stays where it is, and says so.
+    /// Seeks to a position and returns the epoch of the seek. Content that is not seekable stays at its position, which
+    /// is reported.
     mutating func seek(to position: TimeSpan, at now: Instant) -> PlayheadEpoch {
         guard phase != .failed else { return clock.epoch }
         if isOpen, clock.seekableRange == nil {
@@ -139,19 +155,23 @@ struct MediaPresentation {
         return epoch
     }
 
+    /// Seeks to the frame of a wall-clock time and returns the epoch of the seek; nil, without effect, if its position
+    /// is unknown.
     mutating func seek(to wallTime: WallTime, at now: Instant) -> PlayheadEpoch? {
         guard phase != .failed, let epoch = clock.seek(to: wallTime, at: now) else { return nil }
         leave(at: now)
         return epoch
     }
 
-    /// Goes on where the window begins by now. Told before what follows from it, so that nobody takes it for a stall.
+    /// Seeks to a position in the current window. This is reported first, so that the following buffering is not taken
+    /// for a stall.
     mutating func evict(to position: TimeSpan, at now: Instant) {
         _ = clock.seek(to: position, at: now)
         tell(.evicted(clock.position(at: now)))
         leave(at: now)
     }
 
+    /// Selects a track of a kind, or none if `track` is nil.
     mutating func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind, at now: Instant) {
         guard phase != .failed else { return }
         pendingSelections[kind] = track
@@ -167,7 +187,7 @@ struct MediaPresentation {
         isChanged = true
     }
 
-    /// Everything of the epoch before is void.
+    /// Discards all media and results of the previous epoch.
     private mutating func leave(at now: Instant) {
         endPursuit(at: now)
         pendingSeek = clock.position(at: now)
@@ -188,10 +208,12 @@ struct MediaPresentation {
         isChanged = true
     }
 
-    // MARK: Telling
+    // MARK: Events
 
+    /// Adds an event.
     mutating func tell(_ kind: PipelineEvent.Kind) { outputs.append(.event(PipelineEvent(kind, of: clock.epoch))) }
 
+    /// Records whether there is no frame to display, and reports a change.
     mutating func setBuffering(_ buffering: Bool, at now: Instant) {
         clock.setBuffering(buffering, of: clock.epoch, at: now)
         guard saysBuffering != buffering else { return }
@@ -199,7 +221,7 @@ struct MediaPresentation {
         tell(.buffering(buffering))
     }
 
-    /// What was handed on is heard no more, and is handed on anew when it goes on.
+    /// Discards audio that was sent and not played. It is sent again when playback resumes.
     mutating func withdrawSound(at now: Instant) {
         outputs.removeAll { if case .hear = $0 { true } else { false } }
         if sounds.isHanded { outputs.append(.withdrawSound) }
@@ -207,7 +229,7 @@ struct MediaPresentation {
         (tempo, tempoEnd, hasHandedEnd) = (nil, nil, false)
     }
 
-    /// When what is to move now moves: with sound, when that can be heard.
+    /// Returns the time at which the position starts to advance: now, or when audio can be heard.
     func beginningOfPlay(at now: Instant) -> Instant {
         guard phase == .showing, !clock.isBuffering, awaited.contains(.audio) else { return now }
         return now + soundLead
@@ -215,7 +237,7 @@ struct MediaPresentation {
 }
 
 extension MediaPresentation.Output {
-    /// It means nothing any more in another epoch.
+    /// Whether the output is invalid in another epoch.
     fileprivate var isVoidAfterSeek: Bool {
         switch self {
         case .show, .hear: true

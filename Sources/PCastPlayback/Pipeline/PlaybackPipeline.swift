@@ -1,82 +1,93 @@
 public import PCastCore
 
-/// Plays one item, to a screen and a loudspeaker: the only owner of what is shown and where playback is.
+/// The playback of one item to a surface and an audio output. The pipeline is the only source of what is displayed and
+/// of the position.
 ///
-/// Commands come from any thread and return at once; what follows from them is told by ``PipelineEvent``s, in one order, to
-/// the one handler that the pipeline was made with, by one thread at a time. Begins paused, and loads at once.
+/// Commands may be called from any thread and return at once. ``PipelineEvent``s report their results, in order, to the
+/// handler of the pipeline, from one thread at a time. A pipeline begins paused and loads at once.
 public protocol PlaybackPipeline: AnyObject, Sendable {
-    /// What is played at this moment.
+    /// A snapshot of playback now.
     var playhead: Playhead { get }
 
-    /// When the picture at a position was made; nil where nothing tells.
+    /// Returns the wall-clock time at which the frame at a position was captured; nil if unknown.
     func timecode(at position: TimeSpan) -> WallTime?
 
-    /// Where the picture of a moment is, also outside of what can be gone about in; nil where nothing tells.
+    /// Returns the position of a wall-clock time, which may be outside the seekable range; nil if unknown.
     func position(of timecode: WallTime) -> TimeSpan?
 
+    /// Plays.
     func play()
+    /// Pauses.
     func pause()
 
-    /// 0.25 to 4, with the pitch kept; brought within that.
+    /// Sets the playback rate, as a factor, clamped to 0.25 to 4. The pitch of the audio does not change.
     func setRate(_ rate: Double)
 
-    /// Goes elsewhere, within the seekable range. One that is on its way is superseded.
-    ///
-    /// - Returns: the epoch whose ``PipelineEvent/Kind/landed(_:)`` says that it came there.
+    /// Seeks to a position, clamped to the seekable range, and supersedes a seek in progress. Returns the epoch whose
+    /// ``PipelineEvent/Kind/landed(_:)`` reports the completion.
     @discardableResult
     func seek(to position: TimeSpan) -> PlayheadEpoch
 
-    /// Goes to the picture of a moment; nil where nothing tells where that is.
+    /// Seeks to the frame of a wall-clock time and returns the epoch of the seek; nil, without effect, if its position
+    /// is unknown.
     @discardableResult
     func seek(to wallTime: WallTime) -> PlayheadEpoch?
 
+    /// Selects a track of a kind, or none if `track` is nil.
     func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind)
 
+    /// Whether the audio is muted.
     var isMuted: Bool { get set }
-    /// 0 to 1.
+    /// The volume, clamped to 0 to 1.
     var volume: Double { get set }
 
-    /// The end of what could be shown without loading more; nil where nobody knows.
+    /// The end of the media that can be displayed without more loading; nil if unknown.
     var bufferedPosition: TimeSpan? { get }
 
-    /// The picture that was shown last; also after `stop`.
+    /// The last displayed frame, also after `stop()`; nil before the first.
     var lastFrame: VideoFrame? { get }
 
-    /// Ends it and waits for its threads; no event comes after it. Not from the handler. Harmless when called again.
+    /// Stops playback and waits for the pipeline's threads. No event follows. It must not be called from the handler,
+    /// and has no effect if it was called before.
     func stop()
 }
 
-/// What happens to an item that is played.
+/// An event of an item that is played.
 public struct PipelineEvent: Sendable {
+    /// The kind of an event with its values.
     public enum Kind: Sendable {
-        /// Tracks, duration, window: the first says that it was opened.
+        /// The properties of the media changed. The first one reports that the media is open.
         case overview(ContentOverview)
-        /// Whether there is nothing to show; true first, then as it changes.
+        /// Buffering began or ended. The first event is true.
         case buffering(Bool)
-        /// The first picture of an epoch is on the screen, or its sound begins, at this position; ``landed(_:)`` follows when
-        /// there is enough to go on with. Where that comes at once it may be left out.
+        /// The first frame of an epoch is displayed, or its audio begins, at this position. ``landed(_:)`` follows when
+        /// enough media has arrived. This event may be omitted if both occur at once.
         case arrived(TimeSpan)
-        /// The first picture or sound of an epoch was shown, at this position, and there is enough to go on with: a seek, or
-        /// the start, has come there.
+        /// The start or a seek is complete: the first frame or audio of the epoch was displayed at this position, and
+        /// enough media has arrived.
         case landed(TimeSpan)
-        /// The position has moved, by playing; as often as a picture is shown.
+        /// The position advanced by playback, with each displayed frame.
         case position(TimeSpan)
-        /// The text that is shown now; nil for none.
+        /// The text of the displayed subtitle changed; nil for none.
         case subtitle(String?)
+        /// Timed metadata was reached.
         case metadata(TimedMetadata)
+        /// The size of the frames in pixels changed.
         case dimensions(Dimensions)
-        /// A live window has moved on past what would come next, or the edge of one with low latency far away; the pipeline
-        /// goes on by itself in the window, from about here, by a seek of this event's epoch.
+        /// A live window has advanced beyond the position, or low-latency playback is too far from the live edge. The
+        /// pipeline seeks by itself to about this position, in the epoch of this event.
         case evicted(TimeSpan)
-        /// The last picture and the last sound were shown. It is paused then; told once, until a seek leads away from there.
+        /// The last frame and the last audio were displayed. Playback is paused then. It occurs once until a seek.
         case ended
-        /// It cannot go on. Nothing comes after it.
+        /// Playback failed. No event follows.
         case failed(PlaybackError)
     }
 
-    /// Of which epoch it is; who has sought since need not heed it.
+    /// The epoch of the event. After a newer seek, the event can be ignored.
     public var epoch: PlayheadEpoch
+    /// The kind of the event.
     public var kind: Kind
 
+    /// Creates an event.
     public init(_ kind: Kind, of epoch: PlayheadEpoch) { (self.kind, self.epoch) = (kind, epoch) }
 }

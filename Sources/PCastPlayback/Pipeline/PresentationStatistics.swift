@@ -1,16 +1,18 @@
 public import PCastCore
 
-/// What a pipeline has shown since it began.
+/// The statistics of a pipeline since its beginning.
 public struct PresentationStatistics: Hashable, Sendable {
+    /// The number of displayed frames.
     public var picturesShown = 0
-    /// Pictures that were late when the one behind them was due as well.
+    /// The number of frames that were dropped because they were late and the next one was also due.
     public var picturesDropped = 0
-    /// Pictures that were left out because faster playing would show more of them than anybody sees.
+    /// The number of frames that were dropped because of a higher playback rate.
     public var picturesThinned = 0
-    /// How often there was nothing to show while it played.
+    /// The number of stalls during playback.
     public var stalls = 0
-    /// How much later than due a picture was shown, at most.
+    /// The maximum time by which a frame was displayed after its due time.
     public var worstLateness = TimeSpan.zero
 
+    /// Creates statistics without frames.
     public init() {}
 }

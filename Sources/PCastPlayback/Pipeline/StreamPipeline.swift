@@ -3,10 +3,10 @@ public import PCastCore
 public import PCastIO
 import Synchronization
 
-/// Plays a live PCast stream: subscribes, and shows it by a ``PCast/Renderer``, which keeps lip sync and waits as the network
-/// needs. What is told of it is said by ``StreamPresentation``.
+/// The playback of a live PCast stream. It subscribes, and displays the stream with a ``PCast/Renderer``, which handles
+/// lip sync and the jitter buffer. ``StreamPresentation`` determines the events.
 ///
-/// A pipeline that was made has to be stopped; it then ends the stream.
+/// A pipeline must be stopped before its release, which also ends the subscription.
 public final class StreamPipeline: PlaybackPipeline {
     private struct State {
         var presentation: StreamPresentation
@@ -27,13 +27,10 @@ public final class StreamPipeline: PlaybackPipeline {
     private let signal = WakeSignal()
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// - Parameters:
-    ///   - name: of the stream, for people.
-    ///   - options: how it is rendered; its loudspeaker is the renderer's.
-    ///   - onFrame: is called when a picture is due, on the renderer's thread.
-    ///   - onEvent: what happens, on a thread of its own.
-    ///   - subscribe: gets the stream.
-    /// - Throws: when no thread can be had.
+    /// Creates a pipeline, which subscribes at once. `name` is the name of the stream for people. `options` configures
+    /// the renderer and its audio output. `onFrame` is called on the renderer's thread when a frame is due, and
+    /// `onEvent` on the pipeline's thread. `subscribe` subscribes to the stream. Throws an ``IOError`` if a thread
+    /// cannot be created.
     public init(
         named name: String, options: RendererOptions = RendererOptions(),
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
@@ -54,6 +51,7 @@ public final class StreamPipeline: PlaybackPipeline {
         state.withLock { $0.subscribing = task }
     }
 
+    /// Stops playback, ends the subscription, and waits for the pipeline's thread.
     public func stop() {
         let (stream, renderer, task) = state.withLock { state in
             state.isStopped = true
@@ -66,31 +64,36 @@ public final class StreamPipeline: PlaybackPipeline {
         thread.withLock { $0 }?.join()
     }
 
-    // MARK: What is played
+    // MARK: Properties
 
+    /// A snapshot of playback now.
     public var playhead: Playhead {
         let now = MonotonicClock.now()
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
+    /// Returns the wall-clock time of a position; nil if unknown.
     public func timecode(at position: TimeSpan) -> WallTime? {
         state.withLock { $0.presentation.clock.timecode(at: position) }
     }
 
+    /// Returns the position of a wall-clock time; nil if unknown.
     public func position(of timecode: WallTime) -> TimeSpan? {
         state.withLock { $0.presentation.clock.position(of: timecode) }
     }
 
-    /// What it shows; nil before it was subscribed to.
+    /// The stream; nil before the subscription is complete.
     var stream: MediaStream? { state.withLock { $0.stream } }
 
+    /// The last displayed frame; nil before the first.
     public var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
 
-    /// What comes is shown when it is due.
+    /// Nil: a live stream is displayed as it arrives.
     public var bufferedPosition: TimeSpan? { nil }
 
     // MARK: Commands
 
+    /// Plays.
     public func play() {
         change { presentation, now in
             presentation.play(at: now)
@@ -99,27 +102,30 @@ public final class StreamPipeline: PlaybackPipeline {
         apply()
     }
 
-    /// Sound is silent and the picture stands; what comes meanwhile is not kept.
+    /// Pauses: mutes the audio and keeps the frame. Media that arrives meanwhile is discarded.
     public func pause() {
         change { $0.pause(at: $1) }
         apply()
     }
 
-    /// Of no effect: a live stream is as fast as it comes.
+    /// Does nothing, because a live stream has only its own rate.
     public func setRate(_ rate: Double) {}
 
+    /// Reports the current position as the result of a seek, because a live stream is not seekable.
     @discardableResult
     public func seek(to position: TimeSpan) -> PlayheadEpoch { change { presentation, _ in presentation.seek() } }
 
+    /// Returns nil, because a live stream is not seekable.
     @discardableResult
     public func seek(to wallTime: WallTime) -> PlayheadEpoch? { nil }
 
-    /// Lets a track through, or holds it back.
+    /// Enables or disables the tracks of a kind.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
         guard let stream = state.withLock({ $0.stream }) else { return }
         for each in stream.tracks where each.mediaType.kind == kind { each.setEnabled(track != nil) }
     }
 
+    /// Whether the audio is muted.
     public var isMuted: Bool {
         get { state.withLock { $0.isMuted } }
         set {
@@ -128,6 +134,7 @@ public final class StreamPipeline: PlaybackPipeline {
         }
     }
 
+    /// The volume, clamped to 0 to 1.
     public var volume: Double {
         get { state.withLock { $0.volume } }
         set {
@@ -136,8 +143,9 @@ public final class StreamPipeline: PlaybackPipeline {
         }
     }
 
-    // MARK: The stream
+    // MARK: Stream
 
+    /// Begins to display the subscribed stream.
     private func begin(_ stream: MediaStream) {
         let isStopped = state.withLock { state in
             state.stream = stream
@@ -156,7 +164,7 @@ public final class StreamPipeline: PlaybackPipeline {
         }
         let status = start(stream, options)
         if status == .ok {
-            // What has no pictures has landed when it is heard, and goes on with time.
+            // A stream without video starts with its audio, and its position advances with time.
             if stream.videoTracks.isEmpty {
                 change {
                     $0.presented(
@@ -168,6 +176,7 @@ public final class StreamPipeline: PlaybackPipeline {
         }
     }
 
+    /// Starts the renderer.
     private func start(_ stream: MediaStream, _ options: RendererOptions) -> RendererStartStatus {
         let renderer = stream.createRenderer(options)
         let isStopped = state.withLock { state in
@@ -177,11 +186,12 @@ public final class StreamPipeline: PlaybackPipeline {
         guard !isStopped else { return .conflict }
         apply()
         let status = renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
-        // Whoever has stopped it meanwhile may not have seen it.
+        // `stop()` may have run before the renderer was stored.
         if state.withLock({ $0.isStopped }) { renderer.stop() }
         return status
     }
 
+    /// Displays a frame, unless playback is paused.
     private func show(_ frame: VideoFrame) {
         let isShown = state.withLock { state in
             guard state.presentation.shows() else { return false }
@@ -197,7 +207,7 @@ public final class StreamPipeline: PlaybackPipeline {
         }
     }
 
-    /// Brings the renderer to what was asked for.
+    /// Applies the muted state and the volume to the renderer.
     private func apply() {
         let (renderer, isSilent, volume) = state.withLock { state in
             (state.renderer, state.isMuted || !state.presentation.clock.isPlaying, state.volume)
@@ -207,8 +217,9 @@ public final class StreamPipeline: PlaybackPipeline {
         renderer.volume = volume
     }
 
-    // MARK: Telling
+    // MARK: Events
 
+    /// Changes the presentation and wakes the thread that reports events.
     @discardableResult
     private func change<Result: Sendable>(_ body: (inout StreamPresentation, Instant) -> Result) -> Result {
         let result = state.withLock { body(&$0.presentation, MonotonicClock.now()) }
@@ -216,6 +227,7 @@ public final class StreamPipeline: PlaybackPipeline {
         return result
     }
 
+    /// Reports events until the pipeline stops.
     private func tell() {
         while true {
             let (event, deadline, isStopped) = state.withLock { state in
@@ -229,6 +241,7 @@ public final class StreamPipeline: PlaybackPipeline {
 }
 
 extension MediaType {
+    /// The kind of tracks of the media type.
     fileprivate var kind: ContentTrack.Kind {
         switch self {
         case .video: .video

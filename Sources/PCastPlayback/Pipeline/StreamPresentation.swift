@@ -1,23 +1,25 @@
 import PCast
 import PCastCore
 
-/// What is told of a live stream that a renderer shows: where it is, when its pictures stop, how it ended. It is told what is
-/// shown, and the time.
+/// The state of a live stream that a renderer displays: its position, its stalls and its end. Inputs are displayed
+/// frames and the time.
 ///
-/// Positions count from the first picture by the stream's own clock. Wall time is the sender's, by when each picture was
-/// captured. It cannot be gone about in, and is played as fast as it comes: a pause leaves out what comes meanwhile.
+/// Positions count from the first frame by the stream's clock. The wall-clock time is the capture time of the frames,
+/// by the sender's clock. The stream is not seekable, and a pause discards the media that arrives meanwhile.
 struct StreamPresentation {
-    /// After so long without a picture there is nothing to show.
+    /// The time without a frame after which the stream is buffering.
     static let timeout = TimeSpan.milliseconds(500)
-    /// Between two anchors of wall time.
+    /// The minimum distance of two anchors of wall-clock time.
     private static let anchorInterval = TimeSpan.seconds(1)
-    /// After so long without a capture time none is expected: the sender's clock is in its reports, and none has come.
+    /// The time without a capture time after which the local clock is used. The sender's clock is in RTCP sender
+    /// reports (RFC 3550, section 6.4.1), which may never arrive.
     static let captureTimeout = TimeSpan.seconds(5)
 
     private(set) var clock: PlayheadClock
+    /// Whether the stream has ended or failed.
     private(set) var isOver = false
     private var events: [PipelineEvent] = []
-    /// The stream's time at position zero; nil before the first picture.
+    /// The stream's time at position zero; nil before the first frame.
     private var origin: TimeSpan?
     private var position = TimeSpan.zero
     private var lastShown: Instant?
@@ -27,51 +29,53 @@ struct StreamPresentation {
     private var dimensions: Dimensions?
     private var hasPictures = true
 
+    /// Creates the state of a paused stream that is not open.
     init(at now: Instant) {
         clock = PlayheadClock(at: now)
         tell(.buffering(true))
     }
 
-    /// The next event, in order; nil when there is none.
+    /// Returns the next event in order; nil if there is none.
     mutating func poll() -> PipelineEvent? { events.isEmpty ? nil : events.removeFirst() }
 
+    /// Adds an event.
     private mutating func tell(_ kind: PipelineEvent.Kind) { events.append(PipelineEvent(kind, of: clock.epoch)) }
 
-    // MARK: What is asked for
+    // MARK: Commands
 
+    /// Plays.
     mutating func play(at now: Instant) { clock.play(at: now) }
 
+    /// Pauses.
     mutating func pause(at now: Instant) { clock.pause(at: now) }
 
-    /// It stays where it is, and says so.
+    /// Reports the current position as the result of a seek, and returns the current epoch.
     mutating func seek() -> PlayheadEpoch {
         if hasLanded, !isOver { tell(.landed(position)) }
         return clock.epoch
     }
 
-    // MARK: What happens
+    // MARK: Events
 
+    /// Records the tracks of the stream.
     mutating func opened(_ tracks: [ContentTrack]) {
         guard !isOver else { return }
         hasPictures = tracks.contains { $0.kind == .video }
         tell(.overview(ContentOverview(kind: .live, tracks: tracks, selected: Set(tracks.map(\.id)))))
     }
 
-    /// Whether a picture that is due is to be shown: the first is in any case, the others while it plays.
+    /// Whether a frame is displayed: the first one always, and later ones unless playback is paused.
     func shows() -> Bool { !isOver && (clock.isPlaying || !hasLanded) }
 
-    /// A picture is presented now, or the first sound where there are no pictures.
-    ///
-    /// - Parameters:
-    ///   - size: of the picture; nil of sound.
-    ///   - wallTime: the time of day at `now`. It counts for a stream that never has capture times.
+    /// Records that a frame is displayed, or the first audio of a stream without video. `size` is the size of the
+    /// frame; nil for audio. `wallTime` is the wall-clock time at `now`, for a stream without capture times.
     mutating func presented(
         _ timestamp: MediaTime, captured captureTime: WallTime?, size: Dimensions? = nil, at now: Instant,
         wallTime: WallTime? = nil
     ) {
         guard shows() else { return }
         let time = timestamp.span
-        // Where the stream begins to count anew, the position goes on from where it was.
+        // If the stream's timestamps restart, the position continues from its last value.
         if origin == nil || time - origin! < position { origin = time - position }
         position = time - origin!
         lastShown = now
@@ -81,7 +85,7 @@ struct StreamPresentation {
             let anchor = TimecodeAnchor(position: position, wallTime: captureTime, source: .capture)
             clock.anchor(clock.epoch) { $0.add(anchor) }
         } else if clock.anchors.isEmpty, let wallTime, size == nil || position >= Self.captureTimeout {
-            // It is live: its newest frame counts as made now.
+            // A live stream without capture times: its newest frame counts as captured now.
             let anchor = TimecodeAnchor(position: position, wallTime: wallTime, source: .liveEdge)
             clock.anchor(clock.epoch) { $0.add(anchor) }
         }
@@ -100,24 +104,26 @@ struct StreamPresentation {
         if clock.isPlaying { tell(.position(position)) }
     }
 
-    /// When it has waited for long enough; nil while it does not wait.
+    /// The time at which the stream counts as buffering; nil while no frame is expected.
     var deadline: Instant? {
         guard hasPictures, hasLanded, !saysBuffering, !isOver, clock.isPlaying else { return nil }
         return lastShown.map { $0 + Self.timeout }
     }
 
+    /// Reports buffering if its deadline has passed.
     mutating func advance(to now: Instant) {
         guard let deadline, now >= deadline else { return }
-        // Nothing was shown since: there it stands.
+        // The position stops at the last displayed frame.
         clock.setAvailable(position, of: clock.epoch, at: now)
         clock.setBuffering(true, of: clock.epoch, at: now)
         saysBuffering = true
         tell(.buffering(true))
     }
 
-    /// After a pause what comes is waited for as at the beginning of it.
+    /// Restarts the deadline of buffering after a pause.
     mutating func resumed(at now: Instant) { if lastShown != nil { lastShown = now } }
 
+    /// Records and reports the end of the stream. Ends that the publisher did not intend are failures.
     mutating func ended(_ info: StreamEndedInfo, name: String, at now: Instant) {
         guard !isOver else { return }
         clock.pause(at: now)
@@ -129,6 +135,7 @@ struct StreamPresentation {
         isOver = true
     }
 
+    /// Records and reports a failure.
     mutating func failed(_ error: PlaybackError, at now: Instant) {
         guard !isOver else { return }
         clock.pause(at: now)

@@ -2,7 +2,7 @@ import PCastCore
 import PCastRendering
 import Synchronization
 
-/// Hands the pictures of a renderer on as they are due.
+/// A surface that passes the frames of a renderer to a function when they are due.
 final class StreamSurface: RenderSurface {
     private struct State {
         var arrangement = FrameArrangement()
@@ -12,11 +12,13 @@ final class StreamSurface: RenderSurface {
     private let onFrame: @Sendable (VideoFrame) -> Void
     private let state = Mutex(State())
 
+    /// Creates a surface.
     init(_ onFrame: @escaping @Sendable (VideoFrame) -> Void) { self.onFrame = onFrame }
 
+    /// Passes a frame on.
     func show(_ frame: VideoFrame) { onFrame(frame) }
 
-    /// Of no effect: whoever shows the pictures arranges them.
+    /// The arrangement, which has no effect, because the final surface arranges the frames.
     var arrangement: FrameArrangement {
         get { state.withLock { $0.arrangement } }
         set { state.withLock { $0.arrangement = newValue } }
@@ -24,6 +26,6 @@ final class StreamSurface: RenderSurface {
 
     var statistics: SurfaceStatistics { state.withLock { $0.statistics } }
 
-    /// It has no size and nobody who presses keys: nothing happens to it.
+    /// A stream without events, because this surface has neither size nor input.
     var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }

@@ -1,7 +1,7 @@
 import PCastCore
 
-/// The texts of a track, each shown from its position on until its end. Kept over seeks, so that what was read once is there
-/// again; the oldest to come is forgotten.
+/// The texts of a subtitle track, each with the range of positions in which it is displayed. They are kept across
+/// seeks, because the content may not be read again. The earliest are removed.
 struct SubtitleLine {
     private struct Text: Hashable {
         var text: String
@@ -9,12 +9,13 @@ struct SubtitleLine {
         var end: TimeSpan
     }
 
+    /// The maximum number of texts.
     private static let capacity = 1_024
 
-    /// By where they begin, and then as they came.
+    /// The texts, ordered by their beginning and then by their arrival.
     private var texts: [Text] = []
 
-    /// An empty text takes away what is shown.
+    /// Adds a text for a range of positions. An empty text ends all texts that are displayed at its beginning.
     mutating func add(_ text: String, over range: ClosedRange<TimeSpan>) {
         let (begin, end) = (range.lowerBound, range.upperBound)
         if text.isEmpty {
@@ -29,13 +30,13 @@ struct SubtitleLine {
         if texts.count > Self.capacity { texts.removeFirst() }
     }
 
-    /// What is shown at a position, one line each; nil for nothing.
+    /// Returns the texts at a position, one per line; nil if there are none.
     func text(at position: TimeSpan) -> String? {
         let shown = texts.filter { $0.begin <= position && position < $0.end }
         return shown.isEmpty ? nil : shown.map(\.text).joined(separator: "\n")
     }
 
-    /// Where that changes next.
+    /// Returns the next position after `position` at which the text changes; nil if there is none.
     func change(after position: TimeSpan) -> TimeSpan? {
         var next: TimeSpan?
         for text in texts {
@@ -44,5 +45,6 @@ struct SubtitleLine {
         return next
     }
 
+    /// Removes all texts.
     mutating func removeAll() { texts.removeAll() }
 }

@@ -1,49 +1,59 @@
 import PCastCore
 
-/// Decoded pictures that wait until they are due, in the order of their positions.
+/// A queue of decoded video frames until they are due, in the order of positions.
 ///
-/// Eight of them are enough to play from, and when there are fewer than four more are read. Where sound lies far behind
-/// pictures in the media, up to 96 wait, or what takes 192 MB.
+/// Playback needs eight frames, and reading resumes below four. The maximum is 96 frames or 192 MiB, for media whose
+/// audio is stored far behind its video.
 struct VideoQueue {
+    /// A frame with its position.
     struct Entry {
         var frame: VideoFrame
         var position: TimeSpan
-        /// nil where nobody says.
+        /// The duration; nil if unknown.
         var duration: TimeSpan?
     }
 
+    /// The number of frames below which reading resumes.
     static let low = 4
+    /// The number of frames at which reading pauses.
     static let high = 8
+    /// The maximum number of frames.
     private static let mostPictures = 96
+    /// The maximum size of the frames in bytes.
     private static let mostBytes = 192 << 20
-    /// Of a picture of which nothing is known.
+    /// The assumed duration of the first frame if it is unknown.
     private static let usualInterval = TimeSpan.milliseconds(40)
-    /// The last picture of which nothing is known stands for no longer than this.
+    /// The maximum duration that is derived from the previous interval.
     private static let longestInterval = TimeSpan.seconds(1)
 
     private var entries: [Entry] = []
     private var byteCount = 0
-    /// Where the last picture begins that came, whether it waits or not; nil before the first.
+    /// The position of the last frame so far, displayed or not; nil before the first.
     private(set) var last: TimeSpan?
-    /// Where it ends, as far as anybody knows.
+    /// The position of the end of the last frame, which may be estimated; nil before the first.
     private(set) var end: TimeSpan?
 
+    /// The number of frames.
     var count: Int { entries.count }
+    /// Whether the queue is empty.
     var isEmpty: Bool { entries.isEmpty }
+    /// The first entry; nil if the queue is empty.
     var first: Entry? { entries.first }
+    /// The second entry; nil if there are fewer than two.
     var second: Entry? { entries.count > 1 ? entries[1] : nil }
 
-    /// None may be added.
+    /// Whether the queue is at its maximum.
     var isAtLimit: Bool { fills(1, of: 1) }
-    /// So many wait that something else is missing.
+    /// Whether the queue is half full, which means that the other medium is missing.
     var isFarAhead: Bool { fills(1, of: 2) }
 
+    /// Whether the queue has reached a fraction of its maximum.
     private func fills(_ part: Int, of whole: Int) -> Bool {
         entries.count >= Self.mostPictures * part / whole
             || entries.count >= Self.high * 2 && byteCount >= Self.mostBytes * part / whole
     }
 
-    /// One that does not lie behind the last is left out.
+    /// Adds a frame. A frame that is not after the last one is ignored.
     mutating func append(_ frame: VideoFrame, at position: TimeSpan, duration: TimeSpan?) {
         if let last, position <= last { return }
         let interval = last.map { min(position - $0, Self.longestInterval) } ?? Self.usualInterval
@@ -52,11 +62,13 @@ struct VideoQueue {
         (last, end) = (position, position + (duration ?? interval))
     }
 
+    /// Removes and returns the first entry. The queue must not be empty.
     mutating func removeFirst() -> Entry {
         let entry = entries.removeFirst()
         byteCount -= entry.frame.memory.count
         return entry
     }
 
+    /// Removes all entries, and forgets the last position.
     mutating func removeAll() { self = VideoQueue() }
 }

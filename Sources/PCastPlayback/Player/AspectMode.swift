@@ -1,4 +1,4 @@
 public import PCastRendering
 
-/// How a picture is brought into a place of another shape: what a surface's arrangement calls it.
+/// The mode that fits frames into an area with another aspect ratio.
 public typealias AspectMode = AspectRatioMode

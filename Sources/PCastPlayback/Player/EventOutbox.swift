@@ -1,11 +1,12 @@
 import Dispatch
 import Synchronization
 
-/// Calls whoever follows a player: one call at a time, in order, on a thread of its own. Who is slow in being told holds up
-/// those who are told of the same player, and not the player.
+/// A queue that calls the observers of a player: one call at a time, in order, on its own thread. A slow observer
+/// delays the other observers of the same player, but not the player.
 ///
-/// Of positions that wait the newest counts; nothing else comes as often as that.
+/// If several positions wait, only the newest is kept, because no other event is as frequent.
 final class EventOutbox: Sendable {
+    /// An event with its receivers.
     private struct Letter: Sendable {
         var event: PlayerEvent
         var subscriptions: [EventSubscription]
@@ -19,6 +20,7 @@ final class EventOutbox: Sendable {
     private let queue = DispatchQueue(label: "pcast.player.events")
     private let state = Mutex(State())
 
+    /// Adds an event for subscriptions.
     func post(_ event: PlayerEvent, to subscriptions: [EventSubscription]) {
         guard !subscriptions.isEmpty else { return }
         let isIdle = state.withLock { state in
@@ -36,6 +38,7 @@ final class EventOutbox: Sendable {
         if isIdle { queue.async { self.deliver() } }
     }
 
+    /// Delivers events until there are none.
     private func deliver() {
         while true {
             let letters = state.withLock { state in
@@ -50,6 +53,6 @@ final class EventOutbox: Sendable {
         }
     }
 
-    /// Calls back when all that was posted before has been told.
+    /// Calls `body` after all earlier events were delivered.
     func whenDelivered(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
 }

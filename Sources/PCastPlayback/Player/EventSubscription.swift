@@ -1,11 +1,12 @@
 import Synchronization
 
-/// Who is told every event as it is, in turn with observers and consumers.
+/// An internal object that receives each event unchanged, in order with observers and consumers.
 protocol PlayerEventListener: AnyObject, Sendable {
+    /// Handles an event.
     func hear(_ event: PlayerEvent)
 }
 
-/// Whoever follows a player by calls: an observer or a delegate, which are held weakly, a consumer, or a listener.
+/// The subscription of an observer or a delegate, which are held weakly, or of a consumer or a listener.
 final class EventSubscription: Sendable {
     private struct Observer: Sendable { weak let value: (any PlayerObserver)? }
 
@@ -22,37 +23,41 @@ final class EventSubscription: Sendable {
     private let identity: ObjectIdentifier
     private let isCancelled = Atomic(false)
 
+    /// Creates the subscription of an observer.
     init(_ observer: any PlayerObserver) {
         follower = .observer(Observer(value: observer))
         identity = ObjectIdentifier(observer)
     }
 
+    /// Creates the subscription of a consumer.
     init(_ consumer: any PlaybackSessionConsumer) {
         follower = .consumer(consumer)
         identity = ObjectIdentifier(consumer)
     }
 
+    /// Creates the subscription of a delegate.
     init(delegate: any PlaybackSessionConsumer) {
         follower = .delegate(Delegate(value: delegate))
         identity = ObjectIdentifier(delegate)
     }
 
+    /// Creates the subscription of a listener.
     init(_ listener: any PlayerEventListener) {
         follower = .listener(listener)
         identity = ObjectIdentifier(listener)
     }
 
-    /// The delegate that it was made for, as long as that exists; nil for any other follower.
+    /// The delegate of the subscription while it exists; nil for any other follower.
     var delegate: (any PlaybackSessionConsumer)? {
         guard case .delegate(let delegate) = follower else { return nil }
         return delegate.value
     }
 
-    /// Nobody is told any more, as far as is known: an observer's end shows when it was to be told something.
+    /// Whether the subscription has ended. The release of an observer is detected only at the next event.
     var isOver: Bool { isCancelled.load(ordering: .relaxed) }
 
-    /// Whether it is of the same object in the same part. An observer that is not the same is never held here, not even for
-    /// as long as it takes to look: its last holder must not be one who has the player's lock.
+    /// Whether the other subscription is of the same object in the same role. It holds no strong reference to a
+    /// different observer, even briefly, because an observer must not be released under the player's lock.
     func isSame(as other: EventSubscription) -> Bool {
         guard identity == other.identity else { return false }
         switch (follower, other.follower) {
@@ -63,9 +68,10 @@ final class EventSubscription: Sendable {
         }
     }
 
-    /// Nothing is told from now on, also of what has happened already.
+    /// Ends the subscription. Events that are queued already are not delivered either.
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
+    /// Delivers an event to the follower.
     func deliver(_ event: PlayerEvent) {
         guard !isOver else { return }
         switch follower {

@@ -4,15 +4,10 @@ import PCastIO
 public import PCastRendering
 
 extension PipelineFactory {
-    /// Plays files, HTTP Live Streaming and streams of platforms: a source's pictures on a surface, its sound through the
-    /// loudspeaker.
-    ///
-    /// - Parameters:
-    ///   - isHeard: without a loudspeaker nothing is, whatever was asked for.
-    ///   - surface: where pictures are shown; nil for nowhere. It stays the caller's.
-    ///   - outlet: takes pictures and sound as well, to be published.
-    ///   - configuration: how playlists are played.
-    ///   - subscribe: gets a stream; by what its address says (``StreamAddress``), unless somebody knows better.
+    /// Returns a factory for files, HTTP Live Streaming and streams of platforms. `isHeard` is false for no audio
+    /// output. `surface` displays the frames; nil for none. `outlet` also receives frames and audio, to publish them.
+    /// `configuration` is for HTTP Live Streaming. `subscribe` subscribes to a stream; the default uses its address
+    /// (``StreamAddress``).
     public static func media(
         isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil, by outlet: PlaybackOutlet? = nil,
         configuration: HLSContent.Configuration = HLSContent.Configuration(),
@@ -32,14 +27,15 @@ extension PipelineFactory {
             }, preloading: { place.preload($0) })
     }
 
-    /// Watches the stream that a source's address names, by the token that stands there.
+    /// Subscribes to the stream of a source, with the token in its address. Throws
+    /// ``PlaybackError/unsupportedAddress(_:)`` if it is not the address of a stream, or the error of the subscription.
     @Sendable public static func subscribe(_ source: Source) async throws(PlaybackError) -> MediaStream {
         guard let address = StreamAddress(source.address) else { throw .unsupportedAddress(source.name) }
         return try await address.subscribe()
     }
 }
 
-/// Where media are shown and heard, and how they are read.
+/// The outputs of a player, and the configuration of its content.
 private struct MediaOutputs: Sendable {
     var isHeard: Bool
     var composition: FrameComposition
@@ -47,8 +43,10 @@ private struct MediaOutputs: Sendable {
     var configuration: HLSContent.Configuration
     var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
 
+    /// Displays a frame.
     @Sendable private func show(_ frame: VideoFrame) { composition.show(frame) }
 
+    /// Returns the content of a source that is not a stream of a platform.
     func content(of source: Source) throws(PlaybackError) -> any PlaybackContent {
         guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {
             throw .unsupportedAddress(source.name)
@@ -57,6 +55,7 @@ private struct MediaOutputs: Sendable {
             at: source.address, isPlaylist: source.deliveryMethod == .hls ? true : nil, configuration: configuration)
     }
 
+    /// Returns a pipeline that plays content. It is closed on failure.
     func play(
         _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
@@ -72,6 +71,7 @@ private struct MediaOutputs: Sendable {
         }
     }
 
+    /// Returns a pipeline that plays a stream of a platform.
     func playStream(
         _ source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
@@ -85,13 +85,14 @@ private struct MediaOutputs: Sendable {
         }
     }
 
+    /// Begins to preload a source; nil if it cannot be preloaded.
     func preload(_ source: Source) -> (any PipelinePreload)? {
         guard let content = try? content(of: source), let preload = try? ContentPreload(content) else { return nil }
         return MediaPreload(preload, of: source, at: self)
     }
 }
 
-/// A content that is loaded ahead, and where it will be played.
+/// Preloaded content and the outputs that will play it.
 private final class MediaPreload: PipelinePreload {
     private let content: ContentPreload
     private let source: Source
@@ -101,6 +102,7 @@ private final class MediaPreload: PipelinePreload {
         (self.content, self.source, self.place) = (content, source, place)
     }
 
+    /// Returns a pipeline for the preloaded content, or for content that is opened again if the preload is not usable.
     func makePipeline(
         _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
@@ -109,5 +111,6 @@ private final class MediaPreload: PipelinePreload {
         return try place.play(try place.content(of: source), of: source, handler)
     }
 
+    /// Closes the content.
     func cancel() { content.close() }
 }

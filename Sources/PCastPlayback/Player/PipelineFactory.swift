@@ -1,16 +1,16 @@
-/// Makes the pipeline that plays a source. Called on a thread that may wait, one at a time, and never before the player's
-/// previous pipeline has stopped, so that all may share a screen and a loudspeaker.
+/// A factory for the pipelines of a player. It is called on a thread that may block, one call at a time, and only after
+/// the previous pipeline has stopped. Therefore all pipelines can share a surface and an audio output.
 public struct PipelineFactory: Sendable {
-    /// Is told what happens, by the pipeline's thread; never holds it up.
+    /// A function that receives the events of a pipeline, on its thread, without blocking.
     public typealias Handler = @Sendable (PipelineEvent) -> Void
 
     private let body: @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline
     private let preloading: @Sendable (Source) -> (any PipelinePreload)?
-    /// Where its pictures are put together with the room for an overlay; nil where they are shown as they are.
+    /// The composition of frames with an overlay's scale; nil if frames are displayed unchanged.
     let composition: FrameComposition?
 
-    /// - Parameter preloading: begins to load a source whose turn comes soon, while another one is played; answers nil for what
-    ///   is not loaded ahead.
+    /// Creates a factory from a function that makes pipelines. `preloading` begins to preload the next source while
+    /// another one plays; it returns nil for a source that cannot be preloaded.
     public init(
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
         preloading: @escaping @Sendable (Source) -> (any PipelinePreload)? = { _ in nil }
@@ -18,6 +18,7 @@ public struct PipelineFactory: Sendable {
         self.init(composition: nil, body, preloading: preloading)
     }
 
+    /// Creates a factory with a composition of frames.
     init(
         composition: FrameComposition?,
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
@@ -26,13 +27,14 @@ public struct PipelineFactory: Sendable {
         (self.composition, self.body, self.preloading) = (composition, body, preloading)
     }
 
-    /// - Throws: `unsupportedAddress` for a source that is of no kind that can be played, or what else is in the way.
+    /// Makes the pipeline of a source. Throws ``PlaybackError/unsupportedAddress(_:)`` if the source has an unsupported
+    /// format, or another ``PlaybackError``.
     public func makePipeline(
         _ source: Source, _ handler: @escaping Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
         try body(source, handler)
     }
 
-    /// Begins to load a source before its turn; nil for what is not loaded ahead. May be called while a pipeline plays.
+    /// Begins to preload a source; nil if it cannot be preloaded. It may be called while a pipeline plays.
     public func preload(_ source: Source) -> (any PipelinePreload)? { preloading(source) }
 }

@@ -1,8 +1,9 @@
-/// What a source's pipeline needs, loaded before it is the source's turn. It shows nothing and is not heard.
+/// Preloaded media of a source. It displays nothing and has no audio output.
 public protocol PipelinePreload: AnyObject, Sendable {
-    /// The pipeline that plays it; called once at most, as ``PipelineFactory/makePipeline(_:_:)`` is.
+    /// Returns the pipeline that plays the source, under the conditions of ``PipelineFactory/makePipeline(_:_:)``. It
+    /// is called at most once. Throws a ``PlaybackError`` if the source cannot be played.
     func makePipeline(_ handler: @escaping PipelineFactory.Handler) throws(PlaybackError) -> any PlaybackPipeline
 
-    /// It will not be played: lets go of everything. Not after `makePipeline`.
+    /// Releases the preloaded media, which will not be played. It must not be called after `makePipeline`.
     func cancel()
 }

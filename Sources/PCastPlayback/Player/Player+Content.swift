@@ -1,15 +1,19 @@
-/// What is played, and what comes next.
+/// The content and its order.
 extension Player {
+    /// The video that is played; nil without content.
     public var video: Video? { read { $0.session?.video } }
 
     /// The session that plays; nil without content.
     public var session: PlaybackSession? { read { $0.session } }
 
+    /// The videos that are played in order.
     public var videos: [Video] { read { $0.videos } }
 
-    /// Which of the videos is played.
+    /// The index of the video that is played; nil without content.
     public var index: Int? { read { $0.index } }
 
+    /// Replaces the content with videos and begins at `index`, clamped to the valid indexes. It plays at once if `play`
+    /// is true.
     public func set(videos: [Video], index: Int, play: Bool) {
         change { state in
             state.videos = videos
@@ -18,9 +22,7 @@ extension Player {
         }
     }
 
-    /// Goes on with the next video; of no effect behind the last.
-    ///
-    /// - Returns: whether there was one.
+    /// Advances to the next video. Returns false, without effect, at the last one.
     @discardableResult
     public func advanceToNext() -> Bool {
         change { state in
@@ -31,9 +33,8 @@ extension Player {
         }
     }
 
-    /// Puts a video among those that are played, before the one at `index`; what is played goes on.
-    ///
-    /// - Returns: whether there is such a place, from 0 to the number of videos.
+    /// Inserts a video before the one at `index`. Playback continues. Returns false, without effect, if `index` is out
+    /// of bounds.
     @discardableResult
     public func insert(_ video: Video, at index: Int) -> Bool {
         change { state in
@@ -44,6 +45,7 @@ extension Player {
         }
     }
 
+    /// Leaves the player without content.
     public func reset() {
         change { state in
             state.videos = []
@@ -51,17 +53,15 @@ extension Player {
         }
     }
 
-    /// Leaves the player without content, if this is what it plays.
+    /// Leaves the player without content, if it plays this session.
     func terminate(_ session: PlaybackSession) {
         change { state in
             if state.session === session { clear(&state) }
         }
     }
 
-    /// Loads again after a failure. Of no effect otherwise, or while that is under way.
-    ///
-    /// - Parameter position: nil for where it broke off, or the edge of a live programme.
-    /// - Returns: whether it does.
+    /// Restarts loading after a failure. A nil `position` is the last position, or the live edge of a live stream;
+    /// otherwise it is in seconds. Returns false, without effect, if playback has not failed or is already resuming.
     @discardableResult
     public func resume(at position: Double? = nil, playing: Bool = true) -> Bool {
         change { state in
@@ -74,6 +74,7 @@ extension Player {
         }
     }
 
+    /// Begins a session for the video at an index.
     private func install(_ index: Int, playing: Bool, _ state: inout State) {
         retire(&state)
         let session = PlaybackSession(
@@ -94,6 +95,7 @@ extension Player {
         build(session, run: 0, from: item)
     }
 
+    /// Leaves the player without content.
     private func clear(_ state: inout State) {
         guard state.session != nil else { return }
         retire(&state)
@@ -105,6 +107,7 @@ extension Player {
         tell(.stateChanged(.idle), &state)
     }
 
+    /// Ends the current session.
     private func retire(_ state: inout State) {
         guard let session = state.session else { return }
         _ = changeSession(&state) { $0.terminate() }
@@ -116,7 +119,7 @@ extension Player {
         }
     }
 
-    /// A video was played through its end, which has been told.
+    /// Handles the end of a video, which has been reported: advances, restarts or stops.
     func itemEnded(_ state: inout State) {
         guard let index = state.index else { return }
         let isLast = index + 1 >= state.videos.count

@@ -1,29 +1,32 @@
 public import PCastCore
 
-/// Who follows it.
+/// The observers of a player.
 extension Player {
+    /// Adds an observer, which is held weakly. It has no effect on an observer that was added before.
     public func addObserver(_ observer: any PlayerObserver) {
         let subscription = EventSubscription(observer)
         change { state in _ = state.audience.add(subscription) }
     }
 
+    /// Removes an observer. It receives no more calls.
     public func removeObserver(_ observer: any PlayerObserver) {
         _ = change { $0.audience.remove(EventSubscription(observer)) }
     }
 
-    /// All that happens from now on but positions, in order, for as long as it is iterated. Each call makes a stream of its
-    /// own; one whose reader falls behind by 4096 events ends.
+    /// Returns a stream of all events from now on except positions, in order. A stream ends if its reader falls 4096
+    /// events behind.
     public func events() -> AsyncStream<PlayerEvent> { change { $0.audience.listen() } }
 
-    /// The position as it moves: the newest, whenever the reader is ready for another.
+    /// Returns a stream of positions. A slow reader receives only the newest.
     public func positions() -> AsyncStream<TimeSpan> { change { $0.audience.listenToPositions() } }
 
-    /// Holds it, and tells it at once what is so.
+    /// Adds a consumer, which is held strongly and receives the current values at once.
     func add(_ consumer: any PlaybackSessionConsumer) { add(EventSubscription(consumer)) }
 
-    /// As a consumer.
+    /// Adds a listener in the same way as a consumer.
     func add(_ listener: any PlayerEventListener) { add(EventSubscription(listener)) }
 
+    /// Adds a subscription and reports the current values to it.
     private func add(_ subscription: EventSubscription) {
         change { state in
             guard let subscription = state.audience.add(subscription), let session = state.session else { return }
@@ -31,10 +34,8 @@ extension Player {
         }
     }
 
-    /// Holds the delegate weakly. It receives the current external playback status, and otherwise only what happens from now on:
-    /// nothing is repeated that has occurred.
-    ///
-    /// - Parameter former: The subscription that it replaces, which receives nothing any more.
+    /// Adds the subscription of a delegate, which replaces `former`. It receives the current external playback status,
+    /// and otherwise only later events.
     func setDelegate(_ subscription: EventSubscription?, replacing former: EventSubscription?) {
         change { state in
             former?.cancel()
@@ -44,17 +45,19 @@ extension Player {
         }
     }
 
+    /// Removes a consumer. It receives no more calls.
     func remove(_ consumer: any PlaybackSessionConsumer) {
         _ = change { $0.audience.remove(EventSubscription(consumer)) }
     }
 
+    /// Removes a listener. It receives no more calls.
     func remove(_ listener: any PlayerEventListener) {
         _ = change { $0.audience.remove(EventSubscription(listener)) }
     }
 }
 
 extension SessionState {
-    /// What one is told who comes in the middle.
+    /// Returns the events that report the current values to a new observer.
     fileprivate func replayed(of video: Video) -> [PlayerEvent.Kind] {
         var kinds: [PlayerEvent.Kind] = [.videoChanged(video)]
         if mediaType != .undetermined { kinds.append(.mediaTypeDetermined(mediaType)) }

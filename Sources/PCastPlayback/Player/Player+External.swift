@@ -1,17 +1,18 @@
-/// Playing somewhere else.
+/// External playback.
 extension Player {
-    /// Without it external playback is refused; what goes on does.
+    /// Whether external playback may start. Current external playback continues after a change to false.
     public var allowsExternalPlayback: Bool {
         get { read { $0.allowsExternalPlayback } }
         set { change { $0.allowsExternalPlayback = newValue } }
     }
 
+    /// Whether another device plays the content.
     public var isExternalPlaybackActive: Bool { session?.isExternalPlaybackActive ?? false }
 
-    /// Has another place play what is played here, which is silent then, until it is stopped, or the session is over.
-    ///
-    /// - Throws: what the other place throws; `CancellationError` when the session is over before it has begun there;
-    ///   ``PlaybackError/notPlayable(_:reason:)`` without content, where it is not allowed, or is so already.
+    /// Starts external playback of the current session. Local playback is silent until it is stopped or the session is
+    /// over. Throws the error of `external`; `CancellationError` if the session ends before the start is complete; or
+    /// ``PlaybackError/notPlayable(_:reason:)`` without content, while it is not allowed, or while it is active
+    /// already.
     public func startExternalPlayback(_ external: any ExternalPlayback) async throws {
         let session = read { state in
             state.allowsExternalPlayback && state.external == nil ? state.session : nil
@@ -33,10 +34,10 @@ extension Player {
         if external.hasEnded { await stopExternalPlayback(by: external) }
     }
 
-    /// Harmless while nothing is played elsewhere.
+    /// Stops external playback. It has no effect if there is none.
     public func stopExternalPlayback() async { await stopExternalPlayback(by: nil) }
 
-    /// - Parameter ended: of this one only; nil for whichever it is.
+    /// Stops external playback by `ended` only, or by any if it is nil.
     func stopExternalPlayback(by ended: (any ExternalPlayback)?) async {
         let (external, session) = change { state in
             let external = ended == nil || state.external === ended ? state.external : nil

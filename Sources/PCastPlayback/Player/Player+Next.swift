@@ -1,13 +1,13 @@
 import Dispatch
 import PCastCore
 
-/// Loading what is played next before its turn, so that nobody waits for it (playback reference, section 8, scenario 2).
+/// Preloading of the next item, so that playback continues without a pause.
 extension Player {
-    /// An item is loaded ahead when so much is left of the one that is played: what that one needs has come by then, for it
-    /// loads as far ahead at least.
+    /// The remaining time of the current item at which the next one is preloaded. The current item is then completely
+    /// loaded, because it is loaded at least as far ahead.
     private static let lead = TimeSpan.seconds(10)
 
-    /// Begins, goes on, or leaves off, as things are.
+    /// Begins or cancels preloading, according to the current state.
     func lookAhead(_ state: inout State) {
         let wanted = nextSource(state)
         guard wanted != state.next?.source else { return }
@@ -18,7 +18,7 @@ extension Player {
         engine.async { [pipelines] in item.begin(pipelines) }
     }
 
-    /// What comes next by itself, where that is soon.
+    /// Returns the source that plays next without a command, if that is soon; nil otherwise.
     private func nextSource(_ state: State) -> Source? {
         guard state.autoAdvance, let index = state.index, let session = state.session, session.isNearEnd(Self.lead)
         else { return nil }
@@ -26,6 +26,7 @@ extension Player {
         return state.isLooping && state.videos.count > 1 ? state.videos[0].preferredSource : nil
     }
 
+    /// Cancels preloading.
     func forgetNext(_ state: inout State) {
         guard let next = state.next else { return }
         state.next = nil
@@ -34,7 +35,7 @@ extension Player {
 }
 
 extension PlaybackSession {
-    /// Whether little is left of it. What is live has no end that is known.
+    /// Whether the remaining time is at most `lead`. It is false for live content.
     fileprivate func isNearEnd(_ lead: TimeSpan) -> Bool {
         withState { state in
             guard state.lifecycle.isReady, let duration = state.overview?.duration else { return false }

@@ -1,5 +1,6 @@
-/// How it is shown and heard. Settings are the player's, and hold for all that it plays.
+/// The settings of a player, which apply to all its content.
 extension Player {
+    /// Whether the audio is muted.
     public var muted: Bool {
         get { read { $0.isMuted } }
         set {
@@ -12,6 +13,7 @@ extension Player {
         }
     }
 
+    /// The volume, clamped to 0 to 1. NaN has no effect.
     public var volume: Double {
         get { read { $0.volume } }
         set {
@@ -25,7 +27,7 @@ extension Player {
         }
     }
 
-    /// What is no speed, or none that goes forwards, is taken for 1.
+    /// The playback rate, as a factor, clamped to 0.25 to 4. A value that is not finite or not positive counts as 1.
     public var speed: Double {
         get { read { $0.speed } }
         set {
@@ -40,6 +42,7 @@ extension Player {
         }
     }
 
+    /// Whether content restarts after its end.
     public var loop: Bool {
         get { read { $0.isLooping } }
         set {
@@ -51,6 +54,7 @@ extension Player {
         }
     }
 
+    /// The mode that fits frames into the display area.
     public var aspectMode: AspectMode {
         get { read { $0.aspectMode } }
         set {
@@ -62,13 +66,14 @@ extension Player {
         }
     }
 
-    /// Whether the next video begins when one has been played through its end.
+    /// Whether the next video begins when one was played to its end. The default is true.
     public var autoAdvance: Bool {
         get { read { $0.autoAdvance } }
         set { change { $0.autoAdvance = newValue } }
     }
 
-    /// Whether a video that is advanced to plays at once; nil, to begin with, for as the one before it did.
+    /// Whether a video that the player advances to plays at once. Nil, the default, keeps the state of the video
+    /// before.
     public var autoPlay: Bool? {
         get { read { $0.autoPlay } }
         set { change { $0.autoPlay = newValue } }
@@ -76,17 +81,17 @@ extension Player {
 
     // MARK: Tracks
 
-    /// What there is to choose from; empty before the media were opened.
+    /// The tracks to select from; empty before the media is open.
     public var tracks: [ContentTrack] { session?.overview?.tracks ?? [] }
 
+    /// The IDs of the selected tracks.
     public var selectedTracks: Set<ContentTrack.ID> { session?.overview?.selected ?? [] }
 
-    /// The text that is shown now.
+    /// The text of the subtitle that is displayed; nil for none.
     public var subtitle: String? { session?.subtitle }
 
-    /// Takes another track; nil for none of that kind. ``PlayerEvent/Kind/tracksChanged(_:selected:)`` says when it was.
-    ///
-    /// - Throws: `noTrack` where there is no such track of that kind.
+    /// Selects a track of a kind, or none if `track` is nil. ``PlayerEvent/Kind/tracksChanged(_:selected:)`` reports
+    /// the change. Throws ``PlaybackError/noTrack(_:)`` if there is no such track of that kind.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
         let refusal: PlaybackError? = change { state in
             changeSession(&state) { session in

@@ -1,31 +1,38 @@
 public import PCastCore
 
-/// Play, pause and go about.
+/// Playback commands and positions.
 extension Player {
+    /// The state of playback.
     public var state: PlayerState { read { $0.session }?.playerState ?? .idle }
 
-    /// As an overlay sees it.
+    /// The state as overlays receive it.
     public var overlayState: OverlayPlayerState { read { $0.session }?.overlayState ?? .stopped }
 
-    /// What is played at this moment; nil without content.
+    /// A snapshot of playback now; nil without content.
     public var playhead: Playhead? { session?.playhead }
 
+    /// The position in seconds; zero without content.
     public var position: Double { playhead?.position.seconds ?? 0 }
 
+    /// The duration in seconds: infinity for live media, and zero before it is known.
     public var duration: Double {
         guard let overview = session?.overview else { return 0 }
         return overview.duration?.seconds ?? (overview.kind == .live ? .infinity : 0)
     }
 
+    /// The end of the media that can be displayed without more loading, in seconds.
     public var bufferedPosition: Double {
         guard let session else { return 0 }
         return (session.bufferedPosition ?? session.playhead.position).seconds
     }
 
+    /// Plays.
     public func play() { change { state in _ = changeSession(&state) { $0.play() } } }
 
+    /// Pauses.
     public func pause() { change { state in _ = changeSession(&state) { $0.pause() } } }
 
+    /// Pauses if it is set to play, and plays otherwise.
     public func toggle() {
         change { state in
             _ = changeSession(&state) { session in
@@ -34,41 +41,46 @@ extension Player {
         }
     }
 
+    /// Pauses at the beginning.
     public func stop() { change { state in _ = changeSession(&state) { $0.stop() } } }
 
+    /// Seeks to a position in seconds, clamped to the seekable range. Returns the position that was reached. Throws the
+    /// errors of ``SeekRequest/landing``.
     @discardableResult
     public func seek(to position: Double) async throws -> Double {
         try await seek(to: TimeSpan(boundedSeconds: position)).seconds
     }
 
-    /// Goes elsewhere, within the seekable range, as soon as the media are open.
-    ///
-    /// - Returns: where it came.
-    /// - Throws: as ``SeekRequest/landing`` does.
+    /// Seeks to a position of the item, clamped to the seekable range, once the media is open. Returns the position
+    /// that was reached. Throws the errors of ``SeekRequest/landing``.
     @discardableResult
     public func seek(to position: TimeSpan) async throws -> TimeSpan {
         try await startSeek(to: position).landing
     }
 
-    /// Goes to the picture of a moment.
+    /// Seeks to the frame of a wall-clock time. Returns the position that was reached. Throws the errors of
+    /// ``SeekRequest/landing``.
     @discardableResult
     public func seek(to moment: WallTime) async throws -> TimeSpan { try await startSeek(to: moment).landing }
 
-    /// Goes as near to the edge of a live programme as it is played by default.
+    /// Seeks to the default distance from the live edge. Returns the position that was reached. Throws the errors of
+    /// ``SeekRequest/landing``.
     @discardableResult
     public func seekToLiveEdge() async throws -> TimeSpan { try await startSeek(.liveEdge).landing }
 
-    /// Begins to seek before it returns, in the order of calls; who wants to wait for it does.
+    /// Starts a seek to a position of the item, in the order of the calls, without waiting. The request can be awaited.
     @discardableResult
     public func startSeek(to position: TimeSpan) -> SeekRequest { startSeek(.position(position)) }
 
+    /// Starts a seek to the frame of a wall-clock time, without waiting.
     @discardableResult
     public func startSeek(to moment: WallTime) -> SeekRequest { startSeek(.moment(moment)) }
 
-    /// In seconds.
+    /// Starts a seek to a position in seconds, without waiting.
     @discardableResult
     public func startSeek(to position: Double) -> SeekRequest { startSeek(to: TimeSpan(boundedSeconds: position)) }
 
+    /// Starts a seek to a target.
     private func startSeek(_ target: SeekTarget) -> SeekRequest {
         let request = SeekRequest()
         let hasContent = change { state in changeSession(&state) { $0.seek(to: target, request) } } != nil
@@ -78,7 +90,7 @@ extension Player {
 }
 
 extension TimeSpan {
-    /// What is no time is zero, and what is beyond thirty years that.
+    /// Creates a time span of a number of seconds, clamped to about 32 years either way. NaN is zero.
     init(boundedSeconds seconds: Double) {
         self.init(seconds: seconds.isNaN ? 0 : min(max(seconds, -1e9), 1e9))
     }

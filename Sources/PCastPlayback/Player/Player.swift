@@ -3,23 +3,23 @@ import PCastOverlay
 import PCastRendering
 import Synchronization
 
-/// Plays videos, one after another (seed 001). The handle that stays: each video is played by a ``PlaybackSession`` of its
-/// own, each session by a ``PlaybackPipeline``, which alone knows where playback is; everything here is a view of that.
+/// A player of videos, one after another (VideoKit's `PlayerProtocol`). Each video is played by its own ``PlaybackSession``,
+/// and each session by a ``PlaybackPipeline``, which is the only source of its position.
 ///
 ///     let player = Player(pipelines)
 ///     player.addObserver(observer)
 ///     player.set(video: Video("https://origin.example/main.m3u8"), play: true)
 ///
-/// May be called from any thread, and from observers.
+/// All methods may be called from any thread and from observers.
 public final class Player: PlayerProtocol {
     struct State: Sendable {
         var videos: [Video] = []
-        /// Of the session's video; nil without content.
+        /// The index of the session's video; nil without content.
         var index: Int?
         var session: PlaybackSession?
-        /// The last that was told.
+        /// The last state that was reported.
         var toldState = PlayerState.idle
-        /// Where the next session's epochs begin.
+        /// The first epoch of the next session.
         var nextEpoch = 0
         var isMuted = false
         var volume = 1.0
@@ -28,23 +28,24 @@ public final class Player: PlayerProtocol {
         var aspectMode = AspectMode.automatic
         var videoScale = VideoScale.full
         var autoAdvance = true
-        /// Whether a video that is advanced to plays; nil for as the one before it did.
+        /// Whether a video that the player advances to plays; nil to keep the state of the video before.
         var autoPlay: Bool?
         var allowsExternalPlayback = true
         var external: (any ExternalPlayback)?
-        /// What is loaded ahead.
+        /// The next item while it is preloaded; nil for none.
         var next: NextItem?
         var audience = EventAudience()
-        /// Who is told by timelines.
+        /// The delegate of timelines.
         var eventDelegate: WeakEventDelegate?
     }
 
     let pipelines: PipelineFactory
     private let storage = Mutex(State())
     private let outbox = EventOutbox()
-    /// Here pipelines' events are heard, and pipelines made and stopped, which takes a while: one after another.
+    /// The queue on which pipelines are made and stopped, which may block, and on which their events are handled.
     let engine = DispatchQueue(label: "pcast.player")
 
+    /// Creates a player without content. `pipelines` makes the pipelines of its sources.
     public init(_ pipelines: PipelineFactory) { self.pipelines = pipelines }
 
     deinit {
@@ -59,11 +60,12 @@ public final class Player: PlayerProtocol {
         if let external = state.external { Task { await external.stop(session) } }
     }
 
-    // MARK: One order of events
+    // MARK: State
 
+    /// Calls `body` with the state while it is locked.
     func read<Value: Sendable>(_ body: (State) -> Value) -> Value { storage.withLock { body($0) } }
 
-    /// Everything that changes does so here, and is told in that order.
+    /// Changes the state while it is locked, and reports the session's events in that order.
     func change<Value: Sendable>(_ body: (inout State) -> Value) -> Value {
         storage.withLock { state in
             defer { tellSession(&state) }
@@ -71,7 +73,7 @@ public final class Player: PlayerProtocol {
         }
     }
 
-    /// Changes the session, if there is one.
+    /// Changes the session and reports its events. Returns nil without content.
     func changeSession<Value: Sendable>(
         _ state: inout State, _ body: (inout SessionState) -> Value
     ) -> Value? {
@@ -80,6 +82,7 @@ public final class Player: PlayerProtocol {
         return session.withState { body(&$0) }
     }
 
+    /// Reports the events of the session.
     private func tellSession(_ state: inout State) {
         guard let session = state.session else { return }
         let (told, toldState) = session.withState { ($0.takeTold(), $0.toldState) }
@@ -87,6 +90,7 @@ public final class Player: PlayerProtocol {
         for kind in told { tell(kind, &state) }
     }
 
+    /// Reports an event to all observers.
     func tell(_ kind: PlayerEvent.Kind, _ state: inout State) {
         let epoch =
             state.session.map { session in session.withState { $0.numbered($0.epoch) } }
@@ -94,7 +98,7 @@ public final class Player: PlayerProtocol {
         state.audience.tell(PlayerEvent(kind, session: state.session, epoch: epoch), through: outbox)
     }
 
-    /// Tells one who has just come what is so.
+    /// Reports current values to a new observer.
     func tell(_ subscription: EventSubscription, _ kinds: [PlayerEvent.Kind], of session: PlaybackSession) {
         let epoch = session.withState { $0.numbered($0.epoch) }
         for kind in kinds { outbox.post(PlayerEvent(kind, session: session, epoch: epoch), to: [subscription]) }
@@ -102,22 +106,21 @@ public final class Player: PlayerProtocol {
 
     // MARK: Pipelines
 
-    /// Lets a pipeline end; the next is made when it has.
+    /// Stops a pipeline. The next one is made after that.
     func stop(_ pipeline: (any PlaybackPipeline)?) {
         if let pipeline { engine.async { pipeline.stop() } }
     }
 
-    /// Makes the pipeline of a session's run, if it is still wanted then.
-    ///
-    /// - Parameter item: what was loaded of it before.
+    /// Makes the pipeline of a session's run, from a preloaded item if there is one, unless the run is over by then.
     func build(_ session: PlaybackSession, run: Int, from item: NextItem? = nil) {
         engine.async { [weak self] in
             self?.make(session, run: run, from: item)
-            // Where nobody has taken it.
+            // An item that was not used is released.
             item?.cancel()
         }
     }
 
+    /// Makes the pipeline and attaches it to the session.
     private func make(_ session: PlaybackSession, run: Int, from item: NextItem?) {
         guard isWanted(session, run: run) else { return }
         guard let source = session.source else {
@@ -146,14 +149,17 @@ public final class Player: PlayerProtocol {
         if !isAttached { pipeline.stop() }
     }
 
+    /// Whether the player still plays this run of the session.
     private func isWanted(_ session: PlaybackSession, run: Int) -> Bool {
         read { Self.isWanted(session, run: run, $0) }
     }
 
+    /// Whether the player still plays this run of the session.
     private static func isWanted(_ session: PlaybackSession, run: Int, _ state: State) -> Bool {
         state.session === session && session.withState { $0.run == run && $0.lifecycle.isAlive }
     }
 
+    /// Handles an event of the pipeline of a run.
     private func handle(_ event: PipelineEvent, of session: PlaybackSession, run: Int) {
         change { state in
             guard Self.isWanted(session, run: run, state) else { return }
@@ -166,6 +172,7 @@ public final class Player: PlayerProtocol {
         }
     }
 
+    /// Handles a failure to make the pipeline of a run.
     private func fail(
         _ session: PlaybackSession, run: Int, _ error: PlaybackError, noPlayableSource: Bool = false
     ) {
@@ -175,7 +182,7 @@ public final class Player: PlayerProtocol {
         }
     }
 
-    /// Returns when all that has happened, and what came of it, has been told, and pipelines that were let go of have ended.
+    /// Waits until all current events and their consequences were reported, and released pipelines have stopped.
     public func settled() async {
         for _ in 0..<2 {
             await withCheckedContinuation { continuation in

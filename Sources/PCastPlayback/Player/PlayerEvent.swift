@@ -1,58 +1,76 @@
 public import PCastCore
 public import PCastOverlay
 
-/// What happens to a player, in the one order in which it does. ``PlayerObserver``s and ``PlaybackSessionConsumer``s are
-/// told parts of the same, in the same order.
+/// An event of a player. ``PlayerObserver``s and ``PlaybackSessionConsumer``s receive parts of the same events in the
+/// same order.
 public struct PlayerEvent: Sendable {
+    /// The kind of an event with its values.
     public enum Kind: Hashable, Sendable {
-        /// Another session was advanced to, with its video; nil when there is none any more.
+        /// The player advanced to a session with this video; nil if there is no content any more.
         case videoChanged(Video?)
+        /// The state changed.
         case stateChanged(PlayerState)
+        /// Playback failed.
         case error(PlaybackError)
-        /// It can be played. Once in a session.
+        /// The session can be played. It occurs once in a session.
         case ready
-        /// It was played through its end.
+        /// The session was played to its end.
         case finished
-        /// The text that is shown now; nil for none.
+        /// The displayed subtitle changed; nil for none.
         case subtitleChanged(String?)
-        /// Nil for live media, of which no end is known.
+        /// The duration changed; nil for live media.
         case durationChanged(TimeSpan?)
+        /// The audio was muted or unmuted.
         case mutedChanged(Bool)
+        /// The volume changed, 0 to 1.
         case volumeChanged(Double)
+        /// The playback rate changed.
         case speedChanged(Double)
+        /// The repetition of content was switched on or off.
         case loopChanged(Bool)
+        /// The mode that fits frames into the display area changed.
         case aspectModeChanged(AspectMode)
-        /// The picture goes to another part of its place.
+        /// The part of the display area for frames changed.
         case videoScaleChanged(VideoScale)
+        /// The lifecycle of the session had an event.
         case lifecycle(LifecycleEvent)
-        /// The first picture of the start or of a seek is on the screen; it goes on from there, and is told as progress, when
-        /// enough has come. Not told where both are one.
+        /// The first frame after the start or a seek is displayed. Playback advances from it, reported as progress,
+        /// when enough media has arrived. It does not occur if both happen at once.
         case arrived(TimeSpan)
-        /// From before the beginning, by positions as often as a picture is shown, to behind the end.
+        /// The progress changed, from before the beginning, at each displayed frame, to after the end.
         case progressed(PlaybackProgress)
+        /// The playhead passed cue points.
         case passedCuePoints(CuePointPassage)
+        /// The ranges of positions for seeks changed.
         case seekableRangesChanged([ClosedRange<TimeSpan>])
+        /// The media type is known.
         case mediaTypeDetermined(SourceMediaType)
+        /// External playback began or ended.
         case externalPlaybackChanged(Bool)
-        /// What there is to choose from, and what is chosen.
+        /// The tracks or their selection changed.
         case tracksChanged([ContentTrack], selected: Set<ContentTrack.ID>)
+        /// The size of the frames in pixels changed.
         case dimensionsChanged(Dimensions)
+        /// Timed metadata was reached.
         case metadata(TimedMetadata)
-        /// The last video of the list was played through its end, where the player goes through the list by itself.
+        /// The last video was played to its end while ``Player/autoAdvance`` is true.
         case playlistCompleted([Video])
     }
 
-    /// Nil for what is of the player itself.
+    /// The session of the event; nil for an event of the player itself.
     public var session: PlaybackSession?
-    /// Of the player, all its sessions and seeks: what is of an earlier one than ``Player/playhead`` says is of the past.
+    /// The epoch of the event, which counts all sessions and seeks of the player. If it is less than that of
+    /// ``Player/playhead``, the event is outdated.
     public var epoch: PlayheadEpoch
+    /// The kind of the event.
     public var kind: Kind
 
+    /// Creates an event.
     init(_ kind: Kind, session: PlaybackSession?, epoch: PlayheadEpoch) {
         (self.kind, self.session, self.epoch) = (kind, session, epoch)
     }
 
-    /// Comes with every picture, and the newest says it all.
+    /// Whether the event is a position, which a newer one replaces.
     var isFleeting: Bool {
         if case .progressed(.at) = kind { true } else { false }
     }

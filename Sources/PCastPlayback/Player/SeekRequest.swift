@@ -1,14 +1,18 @@
 public import PCastCore
 import Synchronization
 
-/// A seek on its way to its picture.
+/// A seek that is in progress until a frame of its position is displayed.
 public final class SeekRequest: Sendable {
+    /// The result of a seek.
     enum Outcome: Sendable {
+        /// The seek was completed at a position.
         case landed(TimeSpan)
+        /// The seek failed.
         case failed(PlaybackError)
-        /// Another seek took its place, or the session is over.
+        /// Another seek replaced this one, or the session is over.
         case superseded
 
+        /// Returns the position, or throws the error.
         func get() throws -> TimeSpan {
             switch self {
             case .landed(let position): return position
@@ -29,10 +33,9 @@ public final class SeekRequest: Sendable {
 
     init() {}
 
-    /// Where it came: waits for its first picture.
-    ///
-    /// - Throws: `CancellationError` when another seek took its place, its session is over, or whoever waits was cancelled (the
-    ///   seek goes on then); a ``PlaybackError`` when there is nothing to go about in, or playing failed.
+    /// The position that the seek reached, which this property awaits. It throws a ``PlaybackError`` if the content is
+    /// not seekable or playback failed. It throws `CancellationError` if another seek replaced this one, the session is
+    /// over, or the waiting task was cancelled, which does not end the seek.
     public var landing: TimeSpan {
         get async throws {
             let id = state.withLock { state in
@@ -62,7 +65,7 @@ public final class SeekRequest: Sendable {
         }
     }
 
-    /// The first word holds.
+    /// Completes the seek. Only the first outcome counts.
     func settle(_ outcome: Outcome) {
         let waiting = state.withLock { state in
             guard state.outcome == nil else { return [CheckedContinuation<TimeSpan, any Error>]() }

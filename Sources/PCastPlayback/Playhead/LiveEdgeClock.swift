@@ -1,29 +1,32 @@
 import PCastCore
 
-/// The wall time of live media that do not say it: their live edge counts as now.
+/// An estimate of wall-clock time for live media without `EXT-X-PROGRAM-DATE-TIME`. It assumes that the live edge is
+/// the present.
 ///
-/// A playlist shows a segment some time after its end, so that the edge is seen late and never early. The smallest difference
-/// between wall time and edge therefore counts. Where the edge stood still for long, media were not made meanwhile, and another
-/// difference counts for what came after that.
+/// A playlist lists a segment some time after its end, so the edge is observed late and never early. Therefore the
+/// smallest difference between wall-clock time and edge is used. If the edge stalls for long, the encoder made no media
+/// meanwhile, and a new run with its own difference begins.
 struct LiveEdgeClock: Sendable {
+    /// A section of the media with one difference between wall-clock time and position.
     private struct Run {
-        /// Where it begins.
+        /// The first position of the run.
         var position: TimeSpan
-        /// The wall time of position zero.
+        /// The wall-clock time of position zero.
         var origin: WallTime
     }
 
-    /// A difference that has grown by more is that of another run.
+    /// The growth of the difference from which on a new run begins.
     private static let longestLateness = TimeSpan.seconds(30)
-    /// How many runs are kept.
+    /// The maximum number of runs. The oldest are removed.
     private static let capacity = 64
 
     private var runs: [Run] = []
+    /// The newest live edge; nil before the first.
     private var edge: TimeSpan?
 
-    /// The live edge has been seen there.
+    /// Records that the live edge was observed at a position.
     mutating func note(_ edge: TimeSpan, at wallTime: WallTime) {
-        // Where nothing has come, nothing is known of now.
+        // If the edge has not moved, the observation says nothing about the present.
         guard self.edge.map({ edge > $0 }) ?? true, edge.magnitude < .seconds(Int64(Int32.max)) else { return }
         let origin = wallTime - edge
         if let last = runs.last, origin - last.origin <= Self.longestLateness {
@@ -35,7 +38,7 @@ struct LiveEdgeClock: Sendable {
         self.edge = edge
     }
 
-    /// One for each run.
+    /// The anchors: one for the beginning of each run.
     var anchors: [TimecodeAnchor] {
         runs.enumerated().map { index, run in
             TimecodeAnchor(

@@ -1,15 +1,17 @@
 public import PCastCore
 
-/// How far an item was played: before its beginning, at a position, or through its end.
+/// The progress of playback in an item: before its beginning, at a position, or after its end.
 ///
-/// Progress begins before everything and ends behind everything, so that what lies at the very beginning and at the very
-/// end is passed as well.
+/// A session begins before the beginning and ends after the end, so it also passes cue points at both ends.
 public enum PlaybackProgress: Hashable, Sendable {
+    /// Playback has not begun.
     case beforeBeginning
+    /// Playback is at a position of the item.
     case at(TimeSpan)
+    /// The item was played to its end.
     case behindEnd
 
-    /// In seconds, infinite at both ends.
+    /// The progress in seconds: negative infinity before the beginning, and infinity after the end.
     public var seconds: Double {
         switch self {
         case .beforeBeginning: -.infinity
@@ -20,6 +22,7 @@ public enum PlaybackProgress: Hashable, Sendable {
 }
 
 extension PlaybackProgress: Comparable {
+    /// Whether `left` is earlier in the item than `right`.
     public static func < (left: PlaybackProgress, right: PlaybackProgress) -> Bool {
         switch (left, right) {
         case (.at(let left), .at(let right)): left < right

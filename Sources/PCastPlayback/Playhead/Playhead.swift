@@ -1,22 +1,23 @@
 public import PCastCore
 
-/// What is played at a moment, as everyone who follows playback sees it: one value, that nobody puts together anew.
+/// A snapshot of playback at one moment.
 public struct Playhead: Hashable, Sendable {
+    /// The epoch to which the values belong.
     public var epoch: PlayheadEpoch
-    /// In the item.
+    /// The position in the item.
     public var position: TimeSpan
-    /// When what is shown was made; nil where nothing tells.
+    /// The wall-clock time at which the displayed frame was captured; nil if unknown.
     public var timecode: WallTime?
-    /// Where a seek may go; nil for what cannot be gone about in.
+    /// The range of positions for seeks; nil if the content is not seekable.
     public var seekableRange: ClosedRange<TimeSpan>?
-    /// The timecodes of the ends of the seekable range; both nil where there is no such range, or no timecode in it.
+    /// The wall-clock times of the ends of the seekable range; nil if there is no such range or its times are unknown.
     public var timecodeRange: ClosedRange<WallTime>?
-    /// How fast the position moves at this moment; zero while it is paused, waits for media, or seeks.
+    /// The current speed of the position, as a factor; zero while playback is paused, buffers or seeks.
     public var rate: Double
-    /// A seek has not come to its picture yet.
+    /// Whether a seek has not displayed its first frame yet.
     public var isSeeking: Bool
 
-    /// What comes next cannot be had any more: the seekable range begins behind the position, and who wants to go on seeks to
-    /// its beginning.
+    /// Whether the media at the position is no longer available, because the seekable range begins later. Playback can
+    /// only resume after a seek to the beginning of the range.
     public var isEvicted: Bool { seekableRange.map { position < $0.lowerBound } ?? false }
 }

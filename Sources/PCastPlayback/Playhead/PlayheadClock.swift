@@ -1,34 +1,40 @@
 public import PCastCore
 
-/// The one owner of where playback is. Told what is played, asked, shown, and the time; everyone else reads ``playhead(at:)``.
+/// The clock of one player, which is the only source of its position. Inputs are commands, displayed frames and the
+/// time.
 ///
-/// The position goes on with time from what was shown last, at the rate that is played, and not beyond what is there to be
-/// shown. Within an epoch it never goes back, while it is played forwards.
+/// The position advances from the last displayed frame at the playback rate, up to the end of the available media.
+/// Within an epoch it never decreases during playback.
 public struct PlayheadClock: Sendable {
+    /// The current epoch, which each item and each seek increments.
     public private(set) var epoch = PlayheadEpoch()
-    /// Of this item.
+    /// The timecode anchors of the current item.
     public private(set) var anchors = TimecodeAnchors()
+    /// The range of positions for seeks; nil if the content is not seekable.
     public private(set) var seekableRange: ClosedRange<TimeSpan>?
-    /// The rate that was asked for, which holds over pauses.
+    /// The requested playback rate, as a factor, which is kept during pauses.
     public private(set) var playbackRate = 1.0
-    /// Someone asked to play.
+    /// Whether playback was requested and not paused since.
     public private(set) var isPlaying = false
-    /// There is nothing to show.
+    /// Whether there is no frame to display.
     public private(set) var isBuffering = true
-    /// A seek is on its way to its picture.
+    /// Whether a seek has not displayed its first frame yet.
     public private(set) var isSeeking = false
 
-    /// What was at `shownAt`.
+    /// The position at `shownAt`.
     private var shown = TimeSpan.zero
+    /// The time of the last change.
     private var shownAt: Instant
-    /// The end of what is there to be shown; nil where nobody says.
+    /// The end of the media that can be displayed; nil if unknown.
     private var available: TimeSpan?
 
+    /// The supported playback rates.
     public static let rates = 0.25...4.0
 
+    /// Creates a clock that is paused and buffering at position zero.
     public init(at now: Instant) { shownAt = now }
 
-    /// Begins another item, of which nothing is known yet.
+    /// Begins another item at a position, without anchors and without a seekable range. Returns its epoch.
     public mutating func begin(at position: TimeSpan = .zero, now: Instant) -> PlayheadEpoch {
         epoch = epoch.next
         anchors = TimecodeAnchors()
@@ -38,25 +44,26 @@ public struct PlayheadClock: Sendable {
         return epoch
     }
 
+    /// Starts the position from now on.
     public mutating func play(at now: Instant) {
         settle(at: now)
         isPlaying = true
     }
 
+    /// Stops the position from now on.
     public mutating func pause(at now: Instant) {
         settle(at: now)
         isPlaying = false
     }
 
-    /// Rates that are none are taken for 1, others brought within ``rates``.
+    /// Sets the playback rate, clamped to ``rates``. A value that is not finite or not positive counts as 1.
     public mutating func setRate(_ rate: Double, at now: Instant) {
         settle(at: now)
         playbackRate = rate.isFinite && rate > 0 ? min(max(rate, Self.rates.lowerBound), Self.rates.upperBound) : 1
     }
 
-    /// Whether there is nothing to show, as who decodes says for an epoch. An earlier epoch's word is not heard.
-    ///
-    /// - Returns: Whether it was heard.
+    /// Records whether there is no frame to display in an epoch. Returns false, without effect, if the epoch is not the
+    /// present one.
     @discardableResult
     public mutating func setBuffering(_ buffering: Bool, of epoch: PlayheadEpoch, at now: Instant) -> Bool {
         guard epoch == self.epoch else { return false }
@@ -65,10 +72,8 @@ public struct PlayheadClock: Sendable {
         return true
     }
 
-    /// Goes elsewhere: within the seekable range, if there is one. The position is the new one at once, and stands still until
-    /// its picture has been shown.
-    ///
-    /// - Returns: The epoch in which the picture has to be shown. A seek before it that has not landed never will.
+    /// Seeks to a position, clamped to the seekable range if there is one. The position changes at once and stops until
+    /// a frame of it is displayed. Returns the epoch of that frame. An earlier seek that has not completed never does.
     public mutating func seek(to position: TimeSpan, at now: Instant) -> PlayheadEpoch {
         epoch = epoch.next
         let range = seekableRange ?? position...position
@@ -78,18 +83,16 @@ public struct PlayheadClock: Sendable {
         return epoch
     }
 
-    /// Goes to the picture of a moment (`bridgeTime` of an overlay).
-    ///
-    /// - Returns: nil where nothing tells where that is; nothing has changed then.
+    /// Seeks to the frame of a wall-clock time (`bridgeTime` of an overlay). Returns nil, without effect, if the
+    /// position of that time is unknown.
     public mutating func seek(to wallTime: WallTime, at now: Instant) -> PlayheadEpoch? {
         guard let range = seekableRange, let position = anchors.position(of: wallTime, in: range) else { return nil }
         return seek(to: position, at: now)
     }
 
-    /// A picture or sound was shown; the first of an epoch ends its seek, wherever it lies.
-    ///
-    /// - Parameter available: The end of what is there to be shown behind it.
-    /// - Returns: Whether it is of this epoch. What is not has no effect.
+    /// Records that a frame or audio was displayed. The first one of an epoch completes its seek, whatever its
+    /// position. `available` is the end of the media that can be displayed after it; nil if unknown. Returns false,
+    /// without effect, if the epoch is not the current one.
     @discardableResult
     public mutating func show(
         _ position: TimeSpan, of epoch: PlayheadEpoch, available: TimeSpan? = nil, at now: Instant
@@ -100,52 +103,54 @@ public struct PlayheadClock: Sendable {
         isSeeking = false
         isBuffering = false
         self.available = available.map { max($0, position) }
-        // A picture that lags behind by a little holds the position; it does not turn it back.
+        // A frame that is slightly late stops the position. It does not move it back.
         (shown, shownAt) = (isLanding ? position : max(position, reached), now)
         return true
     }
 
-    /// More has come that can be shown: the position goes on to this end, as if it had never been held by the one before.
+    /// Sets the end of the media that can be displayed; nil if unknown. The position advances to it as if the earlier
+    /// end had never stopped it.
     public mutating func setAvailable(_ end: TimeSpan?, of epoch: PlayheadEpoch, at now: Instant) {
         if epoch == self.epoch { available = end.map { max($0, position(at: now)) } }
     }
 
-    /// When a position is come to, as things are; nil while nothing moves. The position is not held here by what is there to
-    /// be shown.
+    /// Returns the time at which the position will be reached at the current rate; nil while the rate is zero. The end
+    /// of the available media is not considered.
     public func instant(of position: TimeSpan) -> Instant? {
         rate > 0 ? shownAt + TimeSpan(seconds: (position - shown).seconds / rate) : nil
     }
 
-    /// What a reload or the demuxer found out. A range that moves on moves nothing: what is on the screen stays there, and
-    /// ``Playhead/isEvicted`` says that it cannot be gone on with.
+    /// Sets the seekable range, after a reload or from the demuxer. The position does not change: the displayed frame
+    /// stays, and ``Playhead/isEvicted`` reports that playback cannot continue there.
     public mutating func setSeekableRange(_ range: ClosedRange<TimeSpan>?, of epoch: PlayheadEpoch) {
         if epoch == self.epoch { seekableRange = range }
     }
 
-    /// Hands on what tells wall time, if it is of this epoch.
+    /// Changes the timecode anchors, unless the epoch is not the current one.
     public mutating func anchor(_ epoch: PlayheadEpoch, _ change: (inout TimecodeAnchors) -> Void) {
         if epoch == self.epoch { change(&anchors) }
     }
 
-    /// The rate at which the position moves now.
+    /// The current speed of the position, as a factor.
     private var rate: Double { isPlaying && !isBuffering && !isSeeking ? playbackRate : 0 }
 
-    /// Pictures and sound move on.
+    /// Whether audio and video advance.
     var isMoving: Bool { rate > 0 }
 
+    /// Returns the position at a time.
     func position(at now: Instant) -> TimeSpan {
         let elapsed = max(now - shownAt, .zero)
         let reached = shown + TimeSpan(seconds: elapsed.seconds * rate)
         return available.map { min(reached, max($0, shown)) } ?? reached
     }
 
-    /// Goes on from here: what changes now changes nothing of before. What begins later than now, as sound does that takes
-    /// time to be heard, still begins then.
+    /// Fixes the position at `now`, so that a change has no effect on the time before. If the last frame is due later
+    /// than now, as audio with an output latency is, that time remains.
     private mutating func settle(at now: Instant) {
         if now > shownAt { (shown, shownAt) = (position(at: now), now) }
     }
 
-    /// What is played at this moment.
+    /// Returns a snapshot of playback at `now`.
     public func playhead(at now: Instant) -> Playhead {
         let position = position(at: now)
         var timecodeRange: ClosedRange<WallTime>?

@@ -1,30 +1,37 @@
 public import PCastCore
 
-/// A position of which the wall time is known.
+/// A position whose wall-clock time is known.
 public struct TimecodeAnchor: Hashable, Sendable {
-    /// Who says so, the most trusted last.
+    /// The source of the wall-clock time, in ascending order of reliability.
     public enum Source: Int, CaseIterable, Comparable, Sendable {
-        /// The clock of this machine, for live media that say nothing: their live edge counts as now.
+        /// The clock of this host, for live media without times: the live edge counts as the present.
         case liveEdge
-        /// The file's creation time.
+        /// The creation time of the file.
         case file
+        /// The tag `EXT-X-PROGRAM-DATE-TIME` (RFC 8216, section 4.3.2.6).
         case programDateTime
-        /// Timed metadata in the stream, put there where the clock was.
+        /// Timed metadata that the encoder inserted.
         case timedMetadata
-        /// The sender's clock by RTP.
+        /// The sender's clock from RTCP sender reports (RFC 3550, section 6.4.1).
         case capture
-        /// The application says so.
+        /// The application, by ``Source/wallClock``.
         case application
 
+        /// Whether `left` is less reliable than `right`.
         public static func < (left: Source, right: Source) -> Bool { left.rawValue < right.rawValue }
     }
 
+    /// The position in the item.
     public var position: TimeSpan
+    /// The wall-clock time of the position.
     public var wallTime: WallTime
+    /// The source of the wall-clock time.
     public var source: Source
-    /// Anchors of two runs have nothing to do with each other: between them the clock jumped.
+    /// The number of the continuous section of the clock. Between two runs the clock jumps, so times are not
+    /// interpolated.
     public var run: Int64
 
+    /// Creates an anchor.
     public init(position: TimeSpan, wallTime: WallTime, source: Source, run: Int64 = 0) {
         self.position = position
         self.wallTime = wallTime

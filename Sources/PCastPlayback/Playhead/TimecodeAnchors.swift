@@ -1,27 +1,31 @@
 public import PCastCore
 public import PCastHLS
 
-/// The wall time of each position of an item, by anchors: between two of one run in a straight line, behind the last and
-/// before the first as time goes. The clock of this machine counts only for live media that do not say anything.
+/// A mapping from positions of an item to wall-clock time. It interpolates linearly between two anchors of one run, and
+/// it extrapolates with slope 1 before the first and after the last anchor. Only anchors of the most reliable source
+/// are used.
 public struct TimecodeAnchors: Sendable {
-    /// Of each source, by position, one at each.
+    /// The anchors of each source, ordered by position, with at most one for a position.
     private var anchors: [TimecodeAnchor.Source: [TimecodeAnchor]] = [:]
 
-    /// Of each source; the oldest are forgotten.
+    /// The maximum number of anchors of each source. The first ones are removed.
     public static let capacity = 4_096
-    /// Positions and times further away are no anchors, so that no sum of two overflows: some 70 years either way, and the
-    /// years 1830 to 2110.
+    /// The maximum magnitude of a position. Positions and times beyond the limits are ignored, so that no sum
+    /// overflows: about 73 years either way, and the years 1824 to 2116.
     private static let farthestPosition = TimeSpan(nanoseconds: 1 << 61)
     private static let farthestTime: Int64 = 1 << 62
-    /// Two anchors of one run whose clocks differ by more than this share of the way between them stand on two sides of a
-    /// jump that nobody told.
+    /// The maximum deviation of the slope from 1. A greater deviation between two anchors of one run means that the
+    /// clock jumped without notice.
     private static let drift = 0.1
 
+    /// Creates a mapping without anchors.
     public init() {}
 
+    /// Whether there are no anchors.
     public var isEmpty: Bool { anchors.isEmpty }
 
-    /// Takes the place of an anchor of the same source at the same position.
+    /// Adds an anchor. It replaces an anchor of the same source at the same position. An anchor beyond the limits is
+    /// ignored.
     public mutating func add(_ anchor: TimecodeAnchor) {
         guard Self.isUsable(anchor) else { return }
         var list = anchors[anchor.source] ?? []
@@ -35,14 +39,14 @@ public struct TimecodeAnchors: Sendable {
         anchors[anchor.source] = list
     }
 
-    /// Takes the dates of a playlist, in place of those that it said before.
+    /// Replaces all anchors of a playlist's dates by those of `timeline`.
     public mutating func replace(by timeline: PlaylistTimeline) {
         let dated = Self.ofDates(timeline)
         let usable = dated.filter(Self.isUsable)
         anchors[.programDateTime] = usable.isEmpty ? nil : usable
     }
 
-    /// The wall times of a playlist's segments.
+    /// Returns anchors for the last segments of a playlist that have a wall-clock time.
     static func ofDates(_ timeline: PlaylistTimeline) -> [TimecodeAnchor] {
         timeline.segments.suffix(capacity).compactMap { segment in
             segment.wallTime.map {
@@ -52,11 +56,13 @@ public struct TimecodeAnchors: Sendable {
         }
     }
 
+    /// Whether position and time are within the limits.
     private static func isUsable(_ anchor: TimecodeAnchor) -> Bool {
         anchor.position >= -farthestPosition && anchor.position <= farthestPosition
             && (-farthestTime...farthestTime).contains(anchor.wallTime.nanosecondsSinceEpoch)
     }
 
+    /// Returns the first index for which the condition holds. The condition must hold for all later indexes too.
     private static func firstIndex(
         in list: [TimecodeAnchor], where isBehind: (TimecodeAnchor) -> Bool
     ) -> Int {
@@ -68,12 +74,12 @@ public struct TimecodeAnchors: Sendable {
         return low
     }
 
-    /// Of the most trusted source that knows any.
+    /// The anchors of the most reliable source that has any.
     private var best: [TimecodeAnchor] {
         TimecodeAnchor.Source.allCases.reversed().lazy.compactMap { self.anchors[$0] }.first ?? []
     }
 
-    /// When what is at a position was made; nil without an anchor.
+    /// Returns the wall-clock time of a position; nil if there are no anchors.
     public func wallTime(at position: TimeSpan) -> WallTime? {
         let list = best
         guard !list.isEmpty, position >= -Self.farthestPosition, position <= Self.farthestPosition else { return nil }
@@ -86,15 +92,16 @@ public struct TimecodeAnchors: Sendable {
         return anchor.wallTime + offset
     }
 
-    /// How wall time runs beside the position between two anchors; nil across a jump.
+    /// Returns the increase of wall-clock time per unit of position between two anchors; nil if the clock jumps between
+    /// them.
     private static func slope(from anchor: TimecodeAnchor, to next: TimecodeAnchor) -> Double? {
         guard anchor.run == next.run else { return nil }
         let slope = (next.wallTime - anchor.wallTime).seconds / (next.position - anchor.position).seconds
         return abs(slope - 1) <= drift ? slope : nil
     }
 
-    /// The position in `range` of a moment: exactly, or where no position is of it, where the next one is that comes after
-    /// it; an end of the range for what lies outside. nil without an anchor.
+    /// Returns the position in `range` of a wall-clock time; nil if there are no anchors. If the time falls into a jump
+    /// of the clock, this is the next later position. If it is outside the range, this is an end of the range.
     public func position(of wallTime: WallTime, in range: ClosedRange<TimeSpan>) -> TimeSpan? {
         let list = best
         guard !list.isEmpty else { return nil }
@@ -105,7 +112,7 @@ public struct TimecodeAnchors: Sendable {
         for (index, anchor) in list.enumerated() {
             let following = index + 1 < list.count ? list[index + 1] : nil
             if anchor.wallTime > wallTime {
-                // Before the first anchor time runs as behind it; before another one only if nothing else holds the moment.
+                // Before the first anchor the slope is 1. A later anchor is used only if no section contains the time.
                 if index == 0 { return clamped(anchor.position - (anchor.wallTime - wallTime), range) }
                 if next.map({ anchor.wallTime < $0.wallTime }) ?? true { next = anchor }
                 continue

@@ -1,27 +1,28 @@
 public import PCastCore
 
-/// When media were made that do not say so themselves: the wall time of one position, from which time goes on in step.
+/// The wall-clock time of one position of media without times. Both advance at the same speed.
 ///
-/// For a plain file, or a playlist without `EXT-X-PROGRAM-DATE-TIME`, the application that knows it says so
-/// (``Source/wallClock``). It counts more than what the media say.
+/// For a plain file, or a playlist without `EXT-X-PROGRAM-DATE-TIME`, the application supplies it as
+/// ``Source/wallClock``. It has priority over the times in the media.
 public struct WallClockMapping: Hashable, Sendable {
-    /// A position of the item.
+    /// The position in the item.
     public var position: TimeSpan
-    /// When the frame at that position was made.
+    /// The wall-clock time at which the frame at that position was captured.
     public var wallTime: WallTime
 
-    /// An anchor: the frame at `position` was made at `wallTime`.
+    /// Creates a mapping: the frame at `position` was captured at `wallTime`.
     public init(position: TimeSpan, wallTime: WallTime) { (self.position, self.wallTime) = (position, wallTime) }
 
-    /// An offset: what is to be added to a position to get the time since 1970-01-01T00:00:00Z.
+    /// Creates a mapping from an offset: the position plus `offset` is the time since 1970-01-01T00:00:00Z.
     public init(offset: TimeSpan) {
         self.init(position: .zero, wallTime: WallTime(nanosecondsSinceEpoch: offset.nanoseconds))
     }
 
-    /// The first frame was made at `wallTime`.
+    /// Returns a mapping: the frame at position zero was captured at `wallTime`.
     public static func start(_ wallTime: WallTime) -> WallClockMapping {
         WallClockMapping(position: .zero, wallTime: wallTime)
     }
 
+    /// The mapping as a timecode anchor.
     var anchor: TimecodeAnchor { TimecodeAnchor(position: position, wallTime: wallTime, source: .application) }
 }

@@ -1,14 +1,18 @@
-/// How the media of a source come (Brightcove's delivery methods; and PCast's own).
+/// The protocol or container that delivers the media of a source (Brightcove's delivery methods, and PCast's own).
 public enum DeliveryMethod: String, Hashable, Sendable, CaseIterable {
+    /// HTTP Live Streaming (RFC 8216).
     case hls
+    /// An MP4 file (ISO/IEC 14496-14).
     case mp4
+    /// MPEG-DASH (ISO/IEC 23009-1), which is not supported.
     case dash
     /// A stream of a PCast platform.
     case pcast
-    /// Anything else.
+    /// Any other protocol or container.
     case other
 
-    /// As the address says it: by its scheme, a link to a platform's page, else by the extension of its path.
+    /// Creates the delivery method of an address. The scheme `pcast` and links to a platform's page are streams of a
+    /// platform; otherwise the file extension determines it.
     public init(address: String) {
         if address.lowercased().hasPrefix("pcast:") || StreamAddress(address) != nil {
             self = .pcast
@@ -22,7 +26,7 @@ public enum DeliveryMethod: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// In small letters, without the dot; empty where there is none.
+    /// Returns the file extension of an address in lower case, without the dot; empty if there is none.
     static func pathExtension(of address: String) -> String {
         let path = address.prefix { $0 != "?" && $0 != "#" }
         let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""

@@ -1,17 +1,19 @@
 public import PCastJSON
 
-/// Where the media of a video are. A value (Brightcove's `BCOVSource`).
+/// The location of the media of a video (Brightcove's `BCOVSource`). Sources with equal properties are equal.
 public struct Source: Hashable, Sendable {
-    /// A path, or an address of http, https or pcast (``StreamAddress``).
+    /// A path, or an address with the scheme http, https or pcast (``StreamAddress``).
     public var address: String
+    /// The protocol or container that delivers the media.
     public var deliveryMethod: DeliveryMethod
+    /// The application-defined properties.
     public var properties: [String: JSONValue]
-    /// When its media were made, where they do not say so; nil for what they say. Of no effect for a stream of a platform.
+    /// The wall-clock time of media without times; nil to use the times in the media. It has no effect on a stream of a
+    /// platform.
     public var wallClock: WallClockMapping?
 
-    /// - Parameters:
-    ///   - deliveryMethod: nil for the one that the address tells of.
-    ///   - wallClock: when its media were made; nil for what they say.
+    /// Creates a source. A nil `deliveryMethod` is derived from the address. A nil `wallClock` uses the times in the
+    /// media.
     public init(
         _ address: String, deliveryMethod: DeliveryMethod? = nil, properties: [String: JSONValue] = [:],
         wallClock: WallClockMapping? = nil
@@ -22,12 +24,14 @@ public struct Source: Hashable, Sendable {
         self.properties = properties
     }
 
-    /// The address for people: without what it may hold in secret.
+    /// The address for people, without tokens and passwords.
     public var name: String { StreamAddress(address)?.name ?? ContentAddress(address).name }
 
+    /// Whether the address has the scheme https.
     var isEncrypted: Bool { address.lowercased().hasPrefix("https:") }
 
-    /// What the seed's rule makes of media: a source that is no `.m3u8` is always of sound and pictures.
+    /// Returns the media type of the source. Only an `.m3u8` address can be audio only; any other counts as audio and
+    /// video (Brightcove's `BCOVSourceMediaType`).
     func mediaType(of overview: ContentOverview) -> SourceMediaType {
         guard DeliveryMethod.pathExtension(of: address) == "m3u8" else { return .audioVideo }
         return overview.has(.video) || !overview.has(.audio) ? .audioVideo : .audio

@@ -1,21 +1,23 @@
 public import PCastJSON
 
-/// Something to be played: where it is to be had, and what is said of it. A value, that is the same as another that says the
-/// same (VideoKit's `Video`, Brightcove's `BCOVVideo`).
+/// An item to play, with its sources, cue points and properties (VideoKit's `Video`, Brightcove's `BCOVVideo`). Videos
+/// with equal properties are equal.
 public struct Video: Hashable, Sendable {
+    /// The alternative sources of the media.
     public var sources: [Source]
+    /// The cue points.
     public var cuePoints: CuePointCollection
+    /// The application-defined properties.
     public var properties: [String: JSONValue]
 
+    /// Creates a video with several alternative sources.
     public init(
         sources: [Source], cuePoints: CuePointCollection = CuePointCollection(), properties: [String: JSONValue] = [:]
     ) {
         (self.sources, self.cuePoints, self.properties) = (sources, cuePoints, properties)
     }
 
-    /// With one source.
-    ///
-    /// - Parameter wallClock: when its media were made; nil for what they say.
+    /// Creates a video with one source. A nil `wallClock` uses the times in the media.
     public init(
         _ address: String, cuePoints: [CuePoint] = [], properties: [String: JSONValue] = [:],
         wallClock: WallClockMapping? = nil
@@ -25,7 +27,8 @@ public struct Video: Hashable, Sendable {
             properties: properties)
     }
 
-    /// The source that is played: the first of HLS over https, else of HLS, else of MP4, else of any kind. Nil without one.
+    /// The source to play: the first with HLS over https, otherwise with HLS, otherwise with MP4, otherwise the first;
+    /// nil if there are none.
     public var preferredSource: Source? {
         sources.first { $0.deliveryMethod == .hls && $0.isEncrypted }
             ?? sources.first { $0.deliveryMethod == .hls }

@@ -1,39 +1,49 @@
-/// What happens in the life of a session (Brightcove's lifecycle events).
+/// An event in the lifecycle of a session (Brightcove's `BCOVPlaybackSessionLifecycleEvent`).
 public enum LifecycleEvent: Hashable, Sendable {
+    /// The reason for a failure.
     public enum Failure: Hashable, Sendable {
-        /// Nothing could be loaded.
+        /// The media was not loaded, for the reason given.
         case loadFailed(String)
-        /// Playing broke off, and may be resumed.
+        /// Playback failed in the middle, for the reason given. It can be resumed.
         case failedToPlayToEnd(String)
+        /// The video has no source that can be played.
         case noPlayableSource
     }
 
-    /// It can be played. Once.
+    /// The session can be played. It occurs once.
     case ready
-    /// It never will.
+    /// The session failed before it was ready.
     case fail(Failure)
-    /// Play was asked for; each time.
+    /// Playback was requested. It occurs for each request.
     case playRequest
+    /// A pause was requested. It occurs for each request.
     case pauseRequest
-    /// It was set to play, perhaps before it is ready.
+    /// The session changed to playing, perhaps before it is ready.
     case play
+    /// The session changed to paused.
     case pause
-    /// There is nothing to show: at the beginning, after a seek, and when media do not come fast enough.
+    /// There is no frame to display: at the beginning, after a seek, and when media arrives too slowly.
     case bufferEmpty
-    /// What was missing is there.
+    /// Enough media has arrived for playback.
     case likelyToKeepUp
-    /// Pictures that moved stand still, because media did not come fast enough.
+    /// Playback stopped because media arrived too slowly.
     case stalled
+    /// Playback resumed after a stall.
     case recovered
+    /// Playback failed after the session was ready.
     case failedToPlayToEndTime(Failure)
+    /// Loading restarted after a failure.
     case resumeBegin
+    /// The restart after a failure succeeded.
     case resumeComplete
+    /// The restart after a failure failed.
     case resumeFail(Failure)
-    /// It is played elsewhere from now on, and not here.
+    /// External playback began, and local playback is silent.
     case startCastSession
+    /// External playback ended.
     case endCastSession
-    /// It was played through its end.
+    /// The session was played to its end.
     case end
-    /// It is over, and nothing comes after this.
+    /// The session is over. No event follows.
     case terminate
 }

@@ -2,28 +2,36 @@ internal import PCast
 public import PCastCore
 import Synchronization
 
-/// One playing of one video, from its beginning to ``LifecycleEvent/terminate`` (Brightcove's `BCOVPlaybackSession`). It is
-/// never used again: who plays the same video once more gets another. May be asked from any thread, also when it is over.
+/// The playback of one video, from its beginning to ``LifecycleEvent/terminate`` (Brightcove's `BCOVPlaybackSession`).
+///
+/// A session is not reused: each playback of a video has its own session. Its properties can be read from any thread,
+/// and also after its end.
 public final class PlaybackSession: Sendable, Identifiable {
-    /// No two sessions of a process have the same.
+    /// An ID that is unique in the process.
     public struct ID: Hashable, Sendable {
+        /// The last number that was assigned.
         private static let last = Atomic(0)
 
+        /// The number of the session, from 1.
         public let number: Int
 
+        /// Creates the next ID.
         init() { number = Self.last.add(1, ordering: .relaxed).newValue }
     }
 
+    /// The ID of the session.
     public let id = ID()
+    /// The video of the session.
     public let video: Video
-    /// The one of the video's that is played; nil where it has none.
+    /// The source of the video that is played; nil if it has none.
     public let source: Source?
 
-    /// Who plays it, or played it.
+    /// The player of the session; nil after the player was released.
     public weak let player: Player?
 
     private let state: Mutex<SessionState>
 
+    /// Creates a session whose epochs begin at `firstEpoch`. `toldState` is the state that the player reported last.
     init(_ video: Video, of player: Player, firstEpoch: Int, toldState: PlayerState) {
         self.video = video
         self.player = player
@@ -32,61 +40,69 @@ public final class PlaybackSession: Sendable, Identifiable {
             SessionState(source: source, cuePoints: video.cuePoints, firstEpoch: firstEpoch, toldState: toldState))
     }
 
+    /// Calls `body` with the state while it is locked.
     func withState<Value: Sendable>(_ body: (inout SessionState) -> Value) -> Value {
         state.withLock { body(&$0) }
     }
 
-    // MARK: What it is
+    // MARK: Content
 
-    /// Nil before it is known, and for live media.
+    /// The duration; nil before it is known and for live media.
     public var duration: TimeSpan? { overview?.duration }
 
+    /// The ranges of positions for seeks; empty if the content is not seekable.
     public var seekableRanges: [ClosedRange<TimeSpan>] { state.withLock { $0.seekableRanges } }
 
+    /// Whether the source has only audio or audio and video.
     public var mediaType: SourceMediaType { state.withLock { $0.mediaType } }
 
-    /// All that is known of its media; nil before they were opened.
+    /// The properties of the media; nil before it is open.
     public var overview: ContentOverview? { state.withLock { $0.overview } }
 
-    /// Those of the video, and what was added since. What the playhead has passed already is not passed again because of a
-    /// change.
+    /// The cue points of the video and those added since. A change does not report cue points at positions that the
+    /// playhead has already passed.
     public var cuePoints: CuePointCollection {
         get { state.withLock { $0.cuePoints.cuePoints } }
         set { state.withLock { $0.cuePoints.cuePoints = newValue } }
     }
 
-    // MARK: How it stands
+    // MARK: State
 
+    /// The state as observers of the player receive it.
     public var playerState: PlayerState { state.withLock { $0.lifecycle.playerState } }
 
+    /// The state as overlays receive it.
     public var overlayState: OverlayPlayerState { state.withLock { $0.lifecycle.overlayState } }
 
-    /// What is played at this moment, in epochs of the player.
+    /// A snapshot of playback now. Its epoch counts all epochs of the player.
     public var playhead: Playhead { state.withLock { $0.playhead } }
 
-    /// How far it was played.
+    /// The progress of playback.
     public var progress: PlaybackProgress { state.withLock { $0.cuePoints.progress } }
 
+    /// Whether another device plays the session.
     public var isExternalPlaybackActive: Bool { state.withLock { $0.isPlayedElsewhere } }
 
-    /// The text that is shown now.
+    /// The text of the subtitle that is displayed; nil for none.
     public var subtitle: String? { state.withLock { $0.subtitle } }
 
-    /// The picture that was shown last, also when it is over.
+    /// The last displayed frame, also after the end of the session; nil if there was none.
     public var lastFrame: VideoFrame? { state.withLock { $0.pipeline }?.lastFrame }
 
-    /// The end of what could be shown without loading more; nil where nobody knows.
+    /// The end of the media that can be displayed without more loading; nil if unknown.
     public var bufferedPosition: TimeSpan? { state.withLock { $0.pipeline }?.bufferedPosition }
 
-    /// The stream that it plays, where it is one of a platform.
+    /// The subscribed stream; nil if the session does not play a stream of a platform.
     var subscribedStream: MediaStream? { (state.withLock { $0.pipeline } as? StreamPipeline)?.stream }
 
-    /// Ends it, and leaves the player without content. Harmless when it is over.
+    /// Ends the session and leaves the player without content. It has no effect on a session that is over.
     public func terminate() { player?.terminate(self) }
 }
 
 extension PlaybackSession: Hashable {
+    /// Whether both are the same session.
     public static func == (left: PlaybackSession, right: PlaybackSession) -> Bool { left === right }
 
+    /// Hashes the ID.
     public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }

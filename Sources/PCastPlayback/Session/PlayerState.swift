@@ -1,16 +1,19 @@
-/// What a player does, as its observers see it (VideoKit's `PlayerState`).
+/// The state of a player as its observers receive it (VideoKit's `PlayerState`).
 public enum PlayerState: Hashable, Sendable {
-    /// There is nothing to play: nothing was set, or it failed.
+    /// The player has no content, or its content failed.
     case idle
+    /// The player is paused.
     case paused(buffering: Bool)
-    /// It was asked to play, and while it buffers it does not.
+    /// The player is set to play. While it buffers, the position does not advance.
     case playing(buffering: Bool)
 
+    /// Whether the player has content that has not failed.
     public var hasContent: Bool { self != .idle }
 
-    /// Pictures move.
+    /// Whether frames advance.
     public var isPlaying: Bool { self == .playing(buffering: false) }
 
+    /// Whether there is no frame to display.
     public var isBuffering: Bool {
         switch self {
         case .idle: false

@@ -1,15 +1,18 @@
 import PCastCore
 
-/// Where a seek goes to, which for some is known only when the media were opened.
+/// The destination of a seek. Some destinations have a position only after the media is open.
 enum SeekTarget: Sendable {
+    /// A position of the item.
     case position(TimeSpan)
+    /// A wall-clock time.
     case moment(WallTime)
-    /// The beginning of what can be gone about in.
+    /// The beginning of the seekable range.
     case beginning
-    /// As near to the edge of a live programme as it is played by default.
+    /// The end of the seekable range, which is the default distance from the live edge.
     case liveEdge
 
-    /// Nil where there is nothing to go about in, or nothing tells where the moment is.
+    /// Seeks with a pipeline and returns the epoch of the seek; nil if the content is not seekable or the position of
+    /// the wall-clock time is unknown.
     func seek(_ pipeline: any PlaybackPipeline, _ overview: ContentOverview) -> PlayheadEpoch? {
         guard let range = overview.seekableRange else { return nil }
         switch self {

@@ -1,19 +1,24 @@
-/// The state of one playback session, and its events in their order.
+/// The state machine of one playback session, with its events in order.
 ///
-/// Told what was asked for and what happens to the media; everything else is a view of this. Of a wrong order, such as media
-/// that come after the end of the session, nothing follows.
+/// Inputs are the commands and the events of the media. An input that is not valid in the current state, such as media
+/// after the end of the session, has no effect.
 public struct SessionLifecycle: Sendable {
+    /// The phase of the session.
     private enum Phase {
-        /// Nothing has been shown yet.
+        /// No frame was displayed yet.
         case loading
+        /// A frame was displayed.
         case ready
+        /// Playback failed.
         case failed
+        /// Loading restarts after a failure.
         case resuming
+        /// The session is over.
         case terminated
     }
 
     private var phase = Phase.loading
-    /// Play was asked for, and pause was not since.
+    /// Whether playback was requested and not paused since.
     private var isSetToPlay = false
     private var isBuffering = true
     private var isSeeking = false
@@ -22,12 +27,13 @@ public struct SessionLifecycle: Sendable {
     private var isCast = false
     private var events: [LifecycleEvent] = [.bufferEmpty]
 
-    /// Begins to load.
+    /// Creates the lifecycle of a session that begins to load.
     public init() {}
 
-    /// The next event, in order; nil when there is none.
+    /// Returns the next event in order; nil if there is none.
     public mutating func poll() -> LifecycleEvent? { events.isEmpty ? nil : events.removeFirst() }
 
+    /// The state as observers of the player receive it.
     public var playerState: PlayerState {
         switch phase {
         case .failed, .terminated: .idle
@@ -36,6 +42,7 @@ public struct SessionLifecycle: Sendable {
         }
     }
 
+    /// The state as overlays receive it.
     public var overlayState: OverlayPlayerState {
         switch phase {
         case .failed, .terminated: return .stopped
@@ -47,47 +54,50 @@ public struct SessionLifecycle: Sendable {
         return isBuffering ? .buffering : .playing
     }
 
-    /// Whether it ended, and stands at its end.
+    /// Whether playback stands at the end of the content.
     public var hasEnded: Bool { isAtEnd }
 
-    /// Whether it goes on: it has neither failed nor been terminated.
+    /// Whether the session has neither failed nor been terminated.
     var isAlive: Bool { phase != .failed && phase != .terminated }
 
+    /// Sets the session to play.
     public mutating func play() {
         guard isAlive else { return }
         events.append(.playRequest)
-        // At the end there is nothing to play, until a seek leads away from there.
+        // At the end there is nothing to play until a seek.
         guard !isSetToPlay, !isAtEnd else { return }
         isSetToPlay = true
         events.append(.play)
     }
 
+    /// Sets the session to pause.
     public mutating func pause() {
         guard isAlive else { return }
         events.append(.pauseRequest)
         setToPause()
     }
 
+    /// Sets the session to pause, if it is set to play.
     private mutating func setToPause() {
         guard isSetToPlay else { return }
         isSetToPlay = false
         events.append(.pause)
     }
 
-    /// There is nothing to show.
+    /// Records that there is no frame to display.
     public mutating func bufferEmptied() {
         guard isAlive, !isBuffering, !isAtEnd else { return }
         isBuffering = true
         events.append(.bufferEmpty)
-        // While pictures stand still, nothing stalls; and while they are looked for, there is a buffer to be filled already.
+        // A stall needs moving video: a paused session does not stall, and during a seek the buffer is empty already.
         if isSetToPlay {
             isStalled = true
             events.append(.stalled)
         }
     }
 
-    /// There is enough to go on with; the first time the session is ready by that, and after a failure resumed. A seek has
-    /// landed.
+    /// Records that enough media has arrived for playback, or that a seek is complete. The first time, the session
+    /// becomes ready; after a failure, it resumes.
     public mutating func bufferFilled() {
         guard isAlive, isBuffering else { return }
         isBuffering = false
@@ -103,9 +113,8 @@ public struct SessionLifecycle: Sendable {
         isStalled = false
     }
 
-    /// The position moves elsewhere, and there is nothing to show until its picture is there. Not before the session is ready.
-    ///
-    /// - Returns: Whether it may.
+    /// Records that a seek begins. The buffer is empty until a frame of its position is displayed. Returns false,
+    /// without effect, before the session is ready.
     @discardableResult
     public mutating func seek() -> Bool {
         guard phase == .ready else { return false }
@@ -118,32 +127,32 @@ public struct SessionLifecycle: Sendable {
         return true
     }
 
-    /// Another place plays it, or does not any more.
+    /// Records whether another device plays the session.
     public mutating func setCast(_ isCast: Bool) {
         guard phase != .terminated, isCast != self.isCast else { return }
         self.isCast = isCast
         events.append(isCast ? .startCastSession : .endCastSession)
     }
 
-    /// Something of it was shown, and more can be.
+    /// Whether a frame was displayed and playback can continue.
     var isReady: Bool { phase == .ready }
 
-    /// Whether it can come to its end now.
+    /// Whether the session can reach its end now.
     var canEnd: Bool { isReady && !isAtEnd && !isSeeking }
 
-    /// The last picture was shown. Told once, until a seek leads away from there.
+    /// Records that the last frame was displayed. It has no effect again until a seek.
     public mutating func ended() {
         guard canEnd else { return }
         isAtEnd = true
         isSetToPlay = false
         isBuffering = false
-        // Nothing is waited for any more.
+        // No media is missing any more.
         if isStalled { events.append(.recovered) }
         isStalled = false
         events.append(.end)
     }
 
-    /// Media cannot be had or read.
+    /// Records that the media is unavailable or cannot be decoded.
     public mutating func failed(_ reason: String, noPlayableSource: Bool = false) {
         guard isAlive else { return }
         let failure: LifecycleEvent.Failure = noPlayableSource ? .noPlayableSource : .loadFailed(reason)
@@ -156,9 +165,8 @@ public struct SessionLifecycle: Sendable {
         (isBuffering, isSeeking, isStalled, isAtEnd) = (false, false, false, false)
     }
 
-    /// Loads again after a failure, to play where it broke off or not. Not while a resumption is under way.
-    ///
-    /// - Returns: Whether it does.
+    /// Records that loading restarts after a failure. Returns false, without effect, if the session has not failed or
+    /// is already resuming.
     @discardableResult
     public mutating func resume(playing: Bool) -> Bool {
         guard phase == .failed else { return false }
@@ -172,7 +180,7 @@ public struct SessionLifecycle: Sendable {
         return true
     }
 
-    /// It is over, and is never begun again.
+    /// Records that the session is over.
     public mutating func terminate() {
         guard phase != .terminated else { return }
         setCast(false)

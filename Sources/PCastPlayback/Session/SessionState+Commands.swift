@@ -1,7 +1,7 @@
 import PCastCore
 
 extension SessionState {
-    /// Takes the pipeline that was made for it, and brings it to what was asked for meanwhile.
+    /// Attaches the pipeline that was made for the session, and applies the settings that changed meanwhile.
     mutating func attach(_ pipeline: any PlaybackPipeline, volume: Double, speed: Double) {
         self.pipeline = pipeline
         pipeline.isMuted = isMuted || isPlayedElsewhere
@@ -10,12 +10,13 @@ extension SessionState {
         if isSetToPlay { pipeline.play() }
     }
 
+    /// Mutes or unmutes the audio.
     mutating func setMuted(_ isMuted: Bool) {
         self.isMuted = isMuted
         livePipeline?.isMuted = isMuted || isPlayedElsewhere
     }
 
-    /// At the end it begins again, where that can be.
+    /// Plays. At the end, it restarts seekable content at the beginning.
     mutating func play() {
         guard lifecycle.isAlive else { return }
         if lifecycle.hasEnded, overview?.seekableRange != nil { restart() }
@@ -24,6 +25,7 @@ extension SessionState {
         settle()
     }
 
+    /// Pauses.
     mutating func pause() {
         lifecycle.pause()
         livePipeline?.pause()
@@ -41,14 +43,14 @@ extension SessionState {
         }
     }
 
-    /// Another round, in which every cue point is still to come.
+    /// Restarts at the beginning, with no cue points passed.
     mutating func restart() {
         cuePoints.restart()
         tell(.progressed(.beforeBeginning))
         seek(to: .beginning, SeekRequest())
     }
 
-    /// Goes elsewhere, as soon as the media are open.
+    /// Seeks to a target, once the media is open. An earlier seek is superseded.
     mutating func seek(to target: SeekTarget, _ request: SeekRequest) {
         guard lifecycle.isAlive else { return request.settle(.failed(.notSeekable)) }
         guard isOpen, let pipeline, let overview else {
@@ -62,17 +64,15 @@ extension SessionState {
         leave()
     }
 
-    /// Nothing of here is shown any more, and nothing of there yet.
+    /// Begins a seek: hides the subtitle and reports an empty buffer.
     mutating func leave() {
         show(subtitle: nil)
         lifecycle.seek()
         settle()
     }
 
-    /// Loads again after a failure.
-    ///
-    /// - Parameter target: nil for where it broke off, or the edge of a live programme.
-    /// - Returns: whether it does, and another pipeline is to be made.
+    /// Restarts loading after a failure, at `target`. A nil target is the last position, or the live edge of a live
+    /// stream. Returns false if the session has not failed; otherwise another pipeline is to be made.
     mutating func resume(at target: SeekTarget?, playing: Bool) -> Bool {
         guard lifecycle.resume(playing: playing) else { return false }
         run += 1
@@ -85,6 +85,7 @@ extension SessionState {
         return true
     }
 
+    /// Records whether another device plays the session. Local audio is muted meanwhile.
     mutating func setPlayedElsewhere(_ isPlayedElsewhere: Bool) {
         guard self.isPlayedElsewhere != isPlayedElsewhere else { return }
         self.isPlayedElsewhere = isPlayedElsewhere
@@ -94,7 +95,7 @@ extension SessionState {
         settle()
     }
 
-    /// It is over: nothing is told of it any more after this, and of the state whoever comes next tells.
+    /// Terminates the session and reports its last events. The caller reports the player's new state.
     mutating func terminate() {
         wanted?.request.settle(.superseded)
         seeking?.settle(.superseded)

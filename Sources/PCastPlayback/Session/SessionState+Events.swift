@@ -1,11 +1,11 @@
 import PCastCore
 
 extension SessionState {
-    /// What the pipeline of this run says.
+    /// Handles an event of the pipeline of the current run.
     mutating func handle(_ event: PipelineEvent) -> Outcome {
         guard lifecycle.isAlive else { return .goesOn }
         switch event.kind {
-        // What the media are does not depend on where they are played.
+        // The properties of the media are valid in any epoch.
         case .overview(let overview): learn(overview)
         case .dimensions(let dimensions): tell(.dimensionsChanged(dimensions))
         case .failed(let error):
@@ -14,19 +14,20 @@ extension SessionState {
         case .buffering, .arrived, .landed, .position, .subtitle, .metadata, .evicted, .ended:
             guard event.epoch >= epoch else { return .goesOn }
             epoch = event.epoch
-            // At the end everything was shown, until a seek leads away from there.
+            // At the end, all frames were displayed, until a seek.
             return lifecycle.hasEnded ? .goesOn : follow(event.kind)
         }
         return .goesOn
     }
 
+    /// Handles an event of the current epoch.
     private mutating func follow(_ kind: PipelineEvent.Kind) -> Outcome {
         switch kind {
         case .buffering(true):
             lifecycle.bufferEmptied()
             settle()
         case .buffering(false):
-            // Of a seek the picture counts, and not that there could be one.
+            // A seek is complete when its frame is displayed, not when it could be.
             guard seeking == nil else { break }
             lifecycle.bufferFilled()
             settle()
@@ -37,7 +38,7 @@ extension SessionState {
         case .subtitle(let text): show(subtitle: text)
         case .metadata(let metadata): tell(.metadata(metadata))
         case .evicted:
-            // The pipeline seeks by itself, and lands for whoever has sought before it.
+            // The pipeline seeks by itself, which also completes an earlier seek.
             seeking = seeking ?? SeekRequest()
             leave()
         case .ended: return end() ? .ended : .goesOn
@@ -46,7 +47,8 @@ extension SessionState {
         return .goesOn
     }
 
-    /// In the order that is normative: media type, duration, seekable ranges.
+    /// Records the properties of the media, and reports changes in the required order: media type, duration, seekable
+    /// ranges.
     private mutating func learn(_ overview: ContentOverview) {
         let before = self.overview
         self.overview = overview
@@ -67,11 +69,13 @@ extension SessionState {
         }
     }
 
+    /// Records and reports the media type.
     private mutating func determine(_ mediaType: SourceMediaType) {
         self.mediaType = mediaType
         tell(.mediaTypeDetermined(mediaType))
     }
 
+    /// Completes a seek at a position.
     private mutating func land(at position: TimeSpan) {
         lifecycle.bufferFilled()
         settle()
@@ -80,8 +84,9 @@ extension SessionState {
         seeking = nil
     }
 
+    /// Records and reports a position, and the cue points that were passed.
     private mutating func move(to position: TimeSpan) {
-        // Who joins a live programme in the middle has passed nothing of before.
+        // A viewer who joins a live stream has passed no cue points before.
         if !hasMoved, overview?.kind == .live { cuePoints = CuePointProgress(cuePoints.cuePoints, from: .at(position)) }
         hasMoved = true
         self.position = position
@@ -89,13 +94,15 @@ extension SessionState {
         if let passage = cuePoints.move(to: position) { tell(.passedCuePoints(passage)) }
     }
 
+    /// Records and reports the subtitle; nil for none.
     mutating func show(subtitle: String?) {
         guard subtitle != self.subtitle else { return }
         self.subtitle = subtitle
         tell(.subtitleChanged(subtitle))
     }
 
-    /// Where there is no picture at the end, the end is what a seek came to.
+    /// Handles the end of the media, and returns whether the session has ended. If no frame follows a seek, the seek
+    /// completes at the end.
     private mutating func end() -> Bool {
         let position = overview?.duration ?? position
         if !lifecycle.isReady || seeking != nil { land(at: position) }
@@ -109,7 +116,7 @@ extension SessionState {
         return true
     }
 
-    /// - Parameter noPlayableSource: there was nothing that could have been tried.
+    /// Records and reports a failure. `noPlayableSource` is true if the video has no source.
     mutating func fail(_ error: PlaybackError, noPlayableSource: Bool = false) {
         if case .brokenPlaylist = error, mediaType == .undetermined { determine(.audioVideo) }
         show(subtitle: nil)

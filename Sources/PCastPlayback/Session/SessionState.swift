@@ -1,41 +1,44 @@
 import PCastCore
 
-/// One session as it stands: what its pipeline and its commands make of it, and what there is to be told of that, in order.
+/// The state of one session: the result of its commands and its pipeline's events, with the events to report, in order.
 struct SessionState: Sendable {
-    /// What a command or an event led to, beyond what is told.
+    /// The consequence of a command or an event for the player.
     enum Outcome { case goesOn, ended, failed }
 
+    /// The source that is played; nil if the video has none.
     let source: Source?
     var lifecycle = SessionLifecycle()
     var cuePoints: CuePointProgress
-    /// The one that plays, or played last.
+    /// The pipeline that plays, or played last.
     var pipeline: (any PlaybackPipeline)?
-    /// The one that can be told something.
+    /// The pipeline that can receive commands; nil after a failure or the end.
     var livePipeline: (any PlaybackPipeline)? { lifecycle.isAlive ? pipeline : nil }
-    /// How many pipelines were made for it: what an earlier one says is not heard.
+    /// The number of restarts. Events of the pipeline of an earlier run are ignored.
     var run = 0
-    /// The player's epoch at which the pipeline's own begin.
+    /// The player's epoch that corresponds to the pipeline's epoch zero.
     var firstEpoch: Int
-    /// The newest of the pipeline.
+    /// The newest epoch of the pipeline.
     var epoch = PlayheadEpoch()
-    /// The pipeline of this run has opened its media.
+    /// Whether the pipeline of this run has opened its media.
     var isOpen = false
+    /// The properties of the media; nil before it is open.
     var overview: ContentOverview?
     var mediaType = SourceMediaType.undetermined
     var subtitle: String?
-    /// Where it was last.
+    /// The last position.
     var position = TimeSpan.zero
-    /// Something was shown.
+    /// Whether a position was reported.
     var hasMoved = false
-    /// Where to go as soon as the media are open.
+    /// The seek that begins once the media is open; nil for none.
     var wanted: (target: SeekTarget, request: SeekRequest)?
-    /// The seek that is on its way.
+    /// The seek in progress; nil for none.
     var seeking: SeekRequest?
     var isMuted = false
     var isPlayedElsewhere = false
 
+    /// The events to report, in order.
     private var told: [PlayerEvent.Kind] = []
-    /// The last of what was told.
+    /// The last state that was reported.
     private(set) var toldState: PlayerState
 
     init(source: Source?, cuePoints: CuePointCollection, firstEpoch: Int, toldState: PlayerState) {
@@ -45,16 +48,18 @@ struct SessionState: Sendable {
         self.toldState = toldState
     }
 
-    // MARK: What is told
+    // MARK: Reports
 
+    /// Adds an event to those to report.
     mutating func tell(_ kind: PlayerEvent.Kind) { told.append(kind) }
 
+    /// Returns and removes the events to report.
     mutating func takeTold() -> [PlayerEvent.Kind] {
         defer { told = [] }
         return told
     }
 
-    /// Tells what has changed in the state and the life of the session: first what is, then how it came to be.
+    /// Reports changes of the state, and then the lifecycle events that caused them.
     mutating func settle() {
         let state = lifecycle.playerState
         if state != toldState {
@@ -73,11 +78,12 @@ struct SessionState: Sendable {
         }
     }
 
-    // MARK: What is seen of it
+    // MARK: Properties
 
-    /// In the order of all epochs of the player.
+    /// Returns an epoch of the pipeline as an epoch of the player.
     func numbered(_ epoch: PlayheadEpoch) -> PlayheadEpoch { PlayheadEpoch(number: firstEpoch + epoch.number) }
 
+    /// The current playhead, in epochs of the player.
     var playhead: Playhead {
         var playhead =
             pipeline?.playhead
@@ -92,10 +98,12 @@ struct SessionState: Sendable {
         return playhead
     }
 
-    /// Behind all of its own.
+    /// The first epoch of the player after all epochs of this session.
     var nextEpoch: Int { max(numbered(epoch), playhead.epoch).number + 1 }
 
+    /// The ranges of positions for seeks; empty if the content is not seekable.
     var seekableRanges: [ClosedRange<TimeSpan>] { overview?.seekableRange.map { [$0] } ?? [] }
 
+    /// Whether playback was requested and not paused since.
     var isSetToPlay: Bool { if case .playing = lifecycle.playerState { true } else { false } }
 }

@@ -6,16 +6,17 @@ import PCastJSON
 public import PCastTimeline
 import Synchronization
 
-/// What happens in a game, told to who watches it when his picture comes there and not before (seed 002,
+/// The timeline of a game, whose events are released when the player reaches their times and not before (Quickplay's
 /// `StreamTimelineManager`).
 ///
 ///     let timeline = GameTimeline(configuration, player: player, source: TimelinePlatform(uri: "https://…", token: token))
 ///     try await timeline.subscribeEvents()
 ///
-/// Does nothing before it is asked to. Whoever seeks back is told that what is still to come there is not so, and told anew
-/// as it comes. What was released also stands among the cue points of the player's session, as `timeline.` and the event's
-/// type, where it happened.
+/// It does nothing before ``canSubscribeEvents()`` or ``subscribeEvents()`` is called. After a seek back, the events
+/// that lie ahead are withdrawn as deletions, and released again when playback reaches them. Each released event is
+/// also a cue point of the player's session, with the type `timeline.` and the event's type.
 public final class GameTimeline: Sendable {
+    /// The phase of the subscription.
     private enum Phase {
         case idle
         case subscribing
@@ -26,8 +27,10 @@ public final class GameTimeline: Sendable {
     private struct State {
         var phase = Phase.idle
         var release: TimelineCursor
+        /// The log that the service sent; nil before the first.
         var log: TimelineLogID?
-        /// Which revision makes it be subscribed.
+        /// The newest sequence number of the log when the connection began; nil before. The subscription is complete
+        /// when it has arrived.
         var goal: SequenceNumber?
         var attempts = 0
         var failure: TimelineTrouble?
@@ -37,28 +40,29 @@ public final class GameTimeline: Sendable {
         var readers = StreamReaders<TimelineDelivery>(.everything(GameTimeline.backlog))
         var audience: [WeakTimelineAudience] = []
         var session: PlaybackSession?
-        /// Of the picture that was shown last, and the player's epoch that it was of.
+        /// The position of the last displayed frame; nil if none was displayed.
         var position: TimeSpan?
         var epoch = PlayheadEpoch()
         var cuePoints: [TimelineEventID: CuePoint] = [:]
     }
 
-    /// Deliveries that wait for a slow reader at most; beyond them its stream ends.
+    /// The maximum number of deliveries that wait for a slow reader. Its stream ends if there are more.
     private static let backlog = 65_536
-    /// The wait before coming again, at first and at most.
+    /// The minimum and the maximum of the wait before a reconnect.
     private static let (firstWait, longestWait) = (TimeSpan.milliseconds(200), TimeSpan.seconds(10))
 
+    /// The game, and the mode of release.
     public let configuration: TimelineConfiguration
+    /// The player whose playhead releases the events.
     public let player: Player
     private let source: any TimelineSource
     private let logger: Logger
     private let state: Mutex<State>
     private let outbox = DispatchQueue(label: "pcast.timeline.events")
 
-    /// - Parameters:
-    ///   - player: whose playhead counts, and whose ``Player/eventDelegate`` is told.
-    ///   - source: where the timeline comes from; nil for the platform of the stream that the player plays.
-    ///   - logger: receives why the timeline cannot be subscribed to.
+    /// Creates a timeline. Its events are released by the playhead of `player` and reported to its
+    /// ``Player/eventDelegate``. A nil `source` is the platform of the stream that the player plays. `logger` receives
+    /// the reasons why a subscription fails.
     public init(
         _ configuration: TimelineConfiguration, player: Player, source: (any TimelineSource)? = nil,
         logger: Logger = Logger(label: "pcast.timeline")
@@ -77,10 +81,10 @@ public final class GameTimeline: Sendable {
         if let follower { player.remove(follower) }
     }
 
-    // MARK: Following
+    // MARK: Subscription
 
-    /// Whether there is a timeline of the game that may be followed. If not, ``subscriptionFailure`` says why, and the reason
-    /// is logged.
+    /// Returns whether the service has a timeline of the game and permits a subscription. If not, the reason is logged,
+    /// and ``subscriptionFailure`` returns it.
     public func canSubscribeEvents() async -> Bool {
         do throws(TimelineTrouble) {
             guard try await source.exists(try game()) else { throw .noGame }
@@ -92,27 +96,26 @@ public final class GameTimeline: Sendable {
         }
     }
 
-    /// Why the timeline could not be subscribed to when that was last asked for or tried; nil when it could, and before.
+    /// The reason why the last check or subscription failed; nil if it succeeded, and before the first.
     public var subscriptionFailure: TimelineTrouble? { state.withLock { $0.failure } }
 
+    /// Records the result of a check or subscription, and logs a failure.
     private func note(_ failure: TimelineTrouble?) {
         let isNew = state.withLock { state in
             defer { state.failure = failure }
             return state.failure != failure
         }
-        // Who tries again and again is told once.
+        // Repeated attempts with the same failure log it once.
         guard let failure, isNew else { return }
         logger.notice("the timeline cannot be subscribed to: \(failure)", metadata: ["game": "\(gameName)"])
     }
 
-    /// For people.
+    /// The name of the game for people.
     private var gameName: String { "\(configuration.leagueName)/\(configuration.gameId)" }
 
-    /// Begins to follow the game, and returns when all that was said of it so far is here. From then on it comes again by itself
-    /// when the connection is lost. Returns at once where it is followed already.
-    ///
-    /// - Throws: a ``TimelineTrouble``, when it does not follow; `CancellationError` is not thrown: a task that is cancelled
-    ///   waits, and ``shutdown()`` ends it.
+    /// Subscribes to the game, and returns when all past events have arrived. It returns at once if the subscription
+    /// exists. Later, a lost connection is restored automatically. It throws a ``TimelineTrouble`` if the subscription
+    /// fails. Cancelling the task does not end the wait; ``shutdown()`` does.
     public func subscribeEvents() async throws {
         let game: TimelineGame
         do throws(TimelineTrouble) {
@@ -138,6 +141,7 @@ public final class GameTimeline: Sendable {
         }
     }
 
+    /// Begins to follow the game in a task, with reconnects.
     private func begin(_ game: TimelineGame, _ state: inout State) {
         state.phase = .subscribing
         state.follower = TimelineFollower(self)
@@ -158,6 +162,7 @@ public final class GameTimeline: Sendable {
         }
     }
 
+    /// Returns the game of the configuration. Throws ``TimelineTrouble/broken(_:)`` if league or game is not valid.
     private func game() throws(TimelineTrouble) -> TimelineGame {
         do throws(TimelineError) {
             return try TimelineGame(league: configuration.leagueName, game: configuration.gameId)
@@ -166,7 +171,8 @@ public final class GameTimeline: Sendable {
         }
     }
 
-    /// Ends it for good: nobody is told anything any more.
+    /// Ends the timeline permanently. Its events are removed from the session's cue points, and nothing is reported any
+    /// more.
     public func shutdown() {
         let (task, follower, waiting, cuePoints) = state.withLock { state in
             defer {
@@ -185,12 +191,14 @@ public final class GameTimeline: Sendable {
         for continuation in waiting { continuation.resume(throwing: TimelineTrouble.over) }
     }
 
-    // MARK: What is told
+    // MARK: Deliveries
 
-    /// All that is told from now on, in order, for as long as it is iterated; ends with ``shutdown()``.
+    /// Returns a stream of all deliveries from now on, in order. It ends with ``shutdown()``, or if its reader falls
+    /// 65536 deliveries behind.
     public func events() -> AsyncStream<TimelineDelivery> { state.withLock { $0.readers.add() } }
 
-    /// Follows the game as long as `body` runs: what was known before comes first, as it is due.
+    /// Subscribes while `body` runs, and then shuts the timeline down. Past events come first, when they are due. It
+    /// throws a ``TimelineTrouble`` if the subscription fails, or the error of `body`.
     public func withSubscription<Result>(
         _ body: (AsyncStream<TimelineDelivery>) async throws -> Result
     ) async throws -> Result {
@@ -200,7 +208,7 @@ public final class GameTimeline: Sendable {
         return try await body(events)
     }
 
-    /// The events that the viewer may know of now, by when they happened.
+    /// The released events, ordered by the times at which they happened.
     public var shownEvents: [GameEvent] {
         state.withLock { state in
             state.release.shown.events.values.compactMap { state.release.log[$0] }
@@ -208,31 +216,33 @@ public final class GameTimeline: Sendable {
         }
     }
 
-    /// The game, as the viewer may know it.
+    /// The released information about the game; nil if there is none.
     public var gameInfo: GameInfo? {
         state.withLock { state in state.release.shown.info.flatMap { state.release.log[$0] }?.info }
     }
 
-    /// The newest of what was said of the game, whether it may be known or not.
+    /// The newest sequence number that has arrived, whether it is released or not.
     public var newest: SequenceNumber { state.withLock { $0.release.log.newest } }
 
-    // MARK: The service
+    // MARK: Service
 
-    /// What is had already; nil when it is over.
+    /// The sequence number and the log after which to resume; nil when the timeline is over.
     private var place: (since: SequenceNumber, log: TimelineLogID?)? {
         state.withLock { $0.following == nil || $0.phase == .over ? nil : ($0.release.log.newest, $0.log) }
     }
 
+    /// The wait before the next attempt; nil when the timeline is over. It increases exponentially.
     private var nextWait: TimeSpan? {
         state.withLock { state in
             guard state.phase == .subscribing || state.phase == .subscribed else { return nil }
             state.attempts += 1
             let wait = Self.firstWait * Int64(1 << min(state.attempts - 1, 8))
-            // Not all who lost the same service come again at the same moment.
+            // The randomness prevents that all clients reconnect at the same moment.
             return TimeSpan(seconds: min(wait, Self.longestWait).seconds * Double.random(in: 0.5...1))
         }
     }
 
+    /// Handles a message of the service. Throws a ``TimelineTrouble`` to end the connection.
     private func take(_ message: TimelineMessage) throws {
         let waiting = try state.withLock { state -> [CheckedContinuation<Void, any Error>] in
             guard state.phase == .subscribing || state.phase == .subscribed else { throw TimelineTrouble.over }
@@ -261,11 +271,11 @@ public final class GameTimeline: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// The connection is over. Who was never subscribed is told; else it comes again.
+    /// Handles the loss of the connection. A subscription that was not complete fails; otherwise it reconnects.
     private func lost(_ trouble: TimelineTrouble) {
         let (waiting, follower) = state.withLock {
             state -> ([CheckedContinuation<Void, any Error>], TimelineFollower?) in
-            // A gap, or what cannot be read, is not mended by asking for what follows it.
+            // After a gap or an unreadable message, the log is requested from its beginning.
             if case .broken = trouble, state.phase == .subscribed {
                 tell(state.release.startOver(), &state)
                 state.log = nil
@@ -283,18 +293,20 @@ public final class GameTimeline: Sendable {
         for continuation in waiting { continuation.resume(throwing: trouble) }
     }
 
-    // MARK: The playhead
+    // MARK: Playhead
 
+    /// Changes to another session.
     func advanced(to session: PlaybackSession, in epoch: PlayheadEpoch) {
         state.withLock { state in
             guard state.session !== session else { return }
             leave(&state)
             state.session = session
         }
-        // Who begins to follow in the middle of a session finds its picture there already.
+        // If the timeline subscribes in the middle of a session, a frame is displayed already.
         if case .at(let position) = session.progress { shown(position, of: session, in: epoch) }
     }
 
+    /// Leaves a session that is over.
     func ended(_ session: PlaybackSession) {
         state.withLock { state in
             guard state.session === session else { return }
@@ -303,19 +315,21 @@ public final class GameTimeline: Sendable {
         }
     }
 
-    /// Nothing is on the screen whose time is known, and the session that the cue points were of is over.
+    /// Leaves the session: no displayed frame has a known time any more, and its cue points are over.
     private func leave(_ state: inout State) {
         (state.position, state.session) = (nil, nil)
         state.cuePoints = [:]
         tell(state.release.move(to: nil), &state)
     }
 
-    /// A picture is on the screen. One of before a seek that is on its way is none to go by: another may be there already.
+    /// Releases events up to a displayed frame. A frame from before a seek in progress is ignored, because a frame of
+    /// the new position may be displayed already.
     func shown(_ position: TimeSpan, of session: PlaybackSession, in epoch: PlayheadEpoch) {
         guard epoch >= session.playhead.epoch else { return }
         show(position, of: session, in: epoch)
     }
 
+    /// Releases events up to the wall-clock time of a position.
     private func show(_ position: TimeSpan, of session: PlaybackSession, in epoch: PlayheadEpoch) {
         let timecode = session.timecode(at: position)
         state.withLock { state in
@@ -323,7 +337,7 @@ public final class GameTimeline: Sendable {
             let isFirst = state.position == nil
             (state.position, state.epoch) = (position, epoch)
             tell(state.release.move(to: timecode), &state)
-            // What is known without a picture gets its place in the session with the first.
+            // Events that are released without a frame become cue points with the first frame.
             if isFirst, configuration.spoiler {
                 let release = state.release
                 mark(
@@ -333,6 +347,7 @@ public final class GameTimeline: Sendable {
         }
     }
 
+    /// Releases events again after the wall-clock times of a session have changed.
     func learned(of session: PlaybackSession) {
         guard
             let (position, epoch) = state.withLock({ state in
@@ -342,16 +357,17 @@ public final class GameTimeline: Sendable {
         show(position, of: session, in: epoch)
     }
 
-    /// A seek is on its way: the picture that was told of last is not to be gone by, for that of the seek may be there before
-    /// this is told so.
+    /// Whether a seek is in progress. Then the last reported frame must not release events, because a frame of the new
+    /// position may be displayed already.
     private func isLeavingPicture(_ state: State) -> Bool {
         guard state.position != nil, let session = state.session else { return false }
         return session.playhead.epoch > state.epoch
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
-    /// Tells somebody what the viewer knows, and from then on all that is told to him; once, however often it is added.
+    /// Adds an audience, which receives all that is released, at once and from now on. It has no effect on an audience
+    /// that was added before.
     func add(_ audience: any TimelineAudience) {
         state.withLock { state in
             guard state.phase != .over, !state.audience.contains(where: { $0.value === audience }) else { return }
@@ -363,10 +379,12 @@ public final class GameTimeline: Sendable {
         }
     }
 
+    /// Removes an audience. It receives no more calls.
     func remove(_ audience: any TimelineAudience) {
         state.withLock { state in state.audience.removeAll { $0.value == nil || $0.value === audience } }
     }
 
+    /// Reports deliveries to the cue points, the readers, the audiences and the delegate.
     private func tell(_ deliveries: [TimelineDelivery], _ state: inout State) {
         guard !deliveries.isEmpty else { return }
         mark(deliveries, &state)
@@ -384,7 +402,7 @@ public final class GameTimeline: Sendable {
         }
     }
 
-    /// Changes the session's cue points by what was told.
+    /// Changes the session's cue points according to deliveries.
     private func mark(_ deliveries: [TimelineDelivery], _ state: inout State) {
         guard let session = state.session else { return }
         var removed: [CuePoint] = []
@@ -403,9 +421,10 @@ public final class GameTimeline: Sendable {
         player.exchange(removed, for: added, of: session)
     }
 
+    /// Whether the timeline was shut down.
     private var isOver: Bool { state.withLock { if case .over = $0.phase { true } else { false } } }
 
-    /// Returns when everything that was told before has been delivered to the delegate.
+    /// Waits until all earlier deliveries have been reported to the delegate.
     public func settled() async {
         await withCheckedContinuation { continuation in outbox.async { continuation.resume() } }
     }

@@ -1,12 +1,14 @@
 import PCastHLS
 import PCastTimeline
 
-/// The platform of the stream that a player plays: where a timeline comes from of which nobody has said that.
+/// The default source of a timeline: the platform of the stream that the player plays.
 struct PlayedPlatform: TimelineSource {
     let player: Player
 
+    /// Returns whether the platform has a timeline of the game.
     func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { try await find(game).exists }
 
+    /// Follows a game on the platform.
     func follow(
         _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
         _ take: @escaping @Sendable (TimelineMessage) throws -> Void
@@ -16,7 +18,8 @@ struct PlayedPlatform: TimelineSource {
         try await platform.follow(game, since: since, of: log, take)
     }
 
-    /// A stream's token may be for that stream alone; a platform on loopback needs none.
+    /// Returns the platform, and whether it has a timeline of the game. If the platform rejects the token, it tries
+    /// without one: a stream's token may be valid for that stream only, and a platform on loopback requires none.
     private func find(
         _ game: TimelineGame
     ) async throws(TimelineTrouble) -> (platform: TimelinePlatform, exists: Bool) {
@@ -34,8 +37,9 @@ struct PlayedPlatform: TimelineSource {
 }
 
 extension TimelinePlatform {
-    /// The platform whose stream a source is, with the token of its address: one of `pcast`, a link for browsers, or a
-    /// platform's playlist, `http(s)://HOST[:PORT]/video/STREAM/NAME.m3u8?token=TOKEN`. Nil for every other source.
+    /// Creates the platform of a source with the token in its address; nil for a source of any other form. The address
+    /// has the scheme `pcast`, or is a link to a platform's page, or a platform's playlist,
+    /// `http(s)://HOST[:PORT]/video/STREAM/NAME.m3u8?token=TOKEN`.
     init?(of source: Source) {
         if let address = StreamAddress(source.address) {
             self.init(uri: address.platform, token: address.token)
@@ -54,7 +58,7 @@ extension TimelinePlatform {
         self.init(uri: reference.text, token: token.map { Self.decoded($0) })
     }
 
-    /// Octets behind percent signs (RFC 3986, section 2.1); what is none stays as it is.
+    /// Returns the text without percent-encoding (RFC 3986, section 2.1). An invalid percent sign remains as it is.
     private static func decoded(_ text: String) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -1,21 +1,22 @@
 import PCastCore
 
-/// A cue point that is there from now on.
+/// A cue point that a timeline released.
 struct ReleasedCuePoint: Sendable {
     var cuePoint: CuePoint
-    /// Whether it is told to have been passed, if the playhead is behind it: it came to be there after the playhead did.
+    /// Whether it is reported as passed if the playhead is already after it, because its event was just added.
     var isNews: Bool
 }
 
 extension CuePoint {
-    /// What the types of cue points begin with that a timeline has released.
+    /// The prefix of the types of cue points that a timeline released.
     static let timelinePrefix = "timeline."
 
+    /// Whether a timeline released the cue point.
     var isOfTimeline: Bool { type?.hasPrefix(Self.timelinePrefix) ?? false }
 }
 
 extension Player {
-    /// Puts cue points of a session in the place of others.
+    /// Replaces cue points of a session. It has no effect if the player plays another session.
     func exchange(_ removed: [CuePoint], for added: [ReleasedCuePoint], of session: PlaybackSession) {
         guard !removed.isEmpty || !added.isEmpty else { return }
         change { state in
@@ -26,6 +27,7 @@ extension Player {
 }
 
 extension SessionState {
+    /// Replaces cue points, and reports added ones that the playhead has already passed.
     fileprivate mutating func exchange(_ removed: [CuePoint], for added: [ReleasedCuePoint]) {
         guard lifecycle.isAlive else { return }
         for cuePoint in removed { cuePoints.cuePoints.remove(cuePoint) }

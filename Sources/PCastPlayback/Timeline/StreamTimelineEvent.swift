@@ -1,17 +1,19 @@
-/// What a timeline tells of (seed 002). More may be added.
+/// The subject of a timeline event (Quickplay's `StreamTimelineEvent`). Later versions may add others.
 public struct StreamTimelineEvent: RawRepresentable, Hashable, Sendable {
+    /// The name of the subject.
     public let rawValue: String
 
+    /// Creates a subject by its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// What the game is.
+    /// Information about the game, such as its teams and its venue.
     public static let gameInfo = StreamTimelineEvent(rawValue: "gameInfo")
-    /// Something that happened in it.
+    /// An event in the game.
     public static let gameEvent = StreamTimelineEvent(rawValue: "gameEvent")
 }
 
-/// What playback is suggested to do about it (seed 002's `Action`).
+/// The suggested action of playback for a timeline event (Quickplay's `Action`).
 public enum SuggestedAction: String, Hashable, Sendable, CaseIterable {
-    /// Nothing.
+    /// No action.
     case none
 }

@@ -1,24 +1,27 @@
 import PCastJSON
 public import PCastTimeline
 
-/// What is said of a game or an event (seed 002).
+/// A description of the change of a game or an event (Quickplay's `StreamTimelineMetadata`).
 public protocol StreamTimelineMetadata: Sendable {
-    /// Its fields, as Foundation's JSON has them; what is null is left out. `reason` is `seek` for what is told because the
-    /// viewer went back to before it was known.
+    /// The JSON fields as Foundation values, without null values. `reason` is `seek` if a seek back caused the change.
     var eventMetadata: [String: Any] { get }
 
+    /// The type of the change.
     var type: TimelineChangeType { get }
 }
 
-/// What is said of a game or an event.
+/// The description of a delivery.
 public struct TimelineEventMetadata: StreamTimelineMetadata {
-    /// The same with types.
+    /// The typed delivery.
     public let delivery: TimelineDelivery
 
+    /// Creates the description of a delivery.
     public init(_ delivery: TimelineDelivery) { self.delivery = delivery }
 
+    /// The type of the change.
     public var type: TimelineChangeType { delivery.type }
 
+    /// The JSON fields as Foundation values, without null values.
     public var eventMetadata: [String: Any] {
         var fields =
             switch delivery.subject {
@@ -31,7 +34,7 @@ public struct TimelineEventMetadata: StreamTimelineMetadata {
 }
 
 extension JSONValue {
-    /// Nil for null.
+    /// The value as a Foundation value; nil for null.
     fileprivate var foundation: Any? {
         switch self {
         case .null: nil

@@ -1,11 +1,13 @@
-/// Which game's timeline, and how (seed 002, `StreamTimelineConfiguration`).
+/// The game of a timeline, and the mode of release (Quickplay's `StreamTimelineConfiguration`).
 public struct TimelineConfiguration: Hashable, Sendable {
-    /// Capitals count.
+    /// The name of the league, which is case-sensitive.
     public var leagueName: String
+    /// The ID of the game in the league.
     public var gameId: String
-    /// Whether events are told as soon as they are known, and not as the playhead comes to them.
+    /// Whether events are released as soon as they arrive, instead of when the playhead reaches their times.
     public var spoiler: Bool
 
+    /// Creates a configuration.
     public init(leagueName: String, gameId: String, spoiler: Bool = false) {
         (self.leagueName, self.gameId, self.spoiler) = (leagueName, gameId, spoiler)
     }

@@ -1,2 +1,2 @@
-/// Who follows a timeline reads its events.
+/// An application that follows a timeline needs the types of its events.
 @_exported public import PCastTimeline

@@ -1,19 +1,21 @@
 import PCastCore
 
-/// Tells a timeline where its player is: by each picture that was shown, in their order.
+/// Reports the position of a player to a timeline: each displayed frame, in order.
 final class TimelineFollower: PlayerEventListener {
     private weak let timeline: GameTimeline?
 
+    /// Creates a follower.
     init(_ timeline: GameTimeline) { self.timeline = timeline }
 
+    /// Handles an event of the player.
     func hear(_ event: PlayerEvent) {
         guard let timeline, let session = event.session else { return }
         switch event.kind {
         case .videoChanged: timeline.advanced(to: session, in: event.epoch)
-        // At the picture itself: before it goes on from there some time may pass.
+        // The frame itself counts, because playback may advance from it only after some time.
         case .arrived(let position), .progressed(.at(let position)):
             timeline.shown(position, of: session, in: event.epoch)
-        // What tells the time may have come with it.
+        // Anchors of wall-clock time may have arrived with the ranges.
         case .seekableRangesChanged: timeline.learned(of: session)
         case .lifecycle(.terminate): timeline.ended(session)
         default: break

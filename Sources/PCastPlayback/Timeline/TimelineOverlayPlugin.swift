@@ -3,41 +3,44 @@ public import PCastOverlay
 import PCastTimeline
 import Synchronization
 
-/// Brings a game's timeline to the pages of an overlay: what its viewer may know at the picture that is seen, as it is told to
-/// him, and nothing else.
+/// A plugin that sends the released events of a game's timeline to the pages of an overlay.
 ///
 ///     overlay.use(TimelineOverlayPlugin(timeline))
 ///
-/// It follows the timeline as long as the overlay lives, and is followed by it weakly. Pages are told `timeline.game`,
-/// `timeline.added`, `timeline.modified` and `timeline.deleted`, as messages of the application that everybody hears; one that
-/// comes, or comes back, and all of them when very much changes at once, `timeline.snapshot` in place of all that they knew.
+/// The plugin holds the timeline strongly, and the timeline holds the plugin weakly. Pages receive the application
+/// messages `timeline.game`, `timeline.added`, `timeline.modified` and `timeline.deleted`. A page that connects or
+/// reconnects receives `timeline.snapshot`, which replaces all that it knew. All pages receive it if more than 64
+/// events change at once.
 public final class TimelineOverlayPlugin: OverlayPlugin {
     private struct State: Sendable {
         weak var overlay: Overlay?
         var known = TimelinePageKnowledge()
     }
 
-    /// More than that changes at once: pages would fall behind.
+    /// The maximum number of messages for one change. More would exceed the queues of pages.
     private static let mostAtOnce = 64
 
     private let timeline: GameTimeline
     private let state = Mutex(State())
 
-    /// - Parameter timeline: subscribed by whoever made it.
+    /// Creates a plugin for a timeline. The caller subscribes the timeline.
     public init(_ timeline: GameTimeline) { self.timeline = timeline }
 
+    /// Begins to send messages to the overlay's pages.
     public func create(_ overlay: Overlay) {
         state.withLock { $0.overlay = overlay }
         timeline.add(self)
     }
 
+    /// Ends sending.
     public func destroy() {
         timeline.remove(self)
         state.withLock { $0.overlay = nil }
     }
 
+    /// Sends a snapshot to a page that connects.
     public func begin(_ page: OverlayPage.ID) {
-        // What changes meanwhile is told behind it.
+        // The lock delays later changes until after the snapshot.
         state.withLock { state in
             guard let overlay = state.overlay else { return }
             for message in state.known.snapshot { overlay.post(message, to: page) }
@@ -46,6 +49,7 @@ public final class TimelineOverlayPlugin: OverlayPlugin {
 }
 
 extension TimelineOverlayPlugin: TimelineAudience {
+    /// Sends deliveries to the pages.
     func told(_ deliveries: [TimelineDelivery]) {
         state.withLock { state in
             let messages = deliveries.map { state.known.take($0) }
@@ -54,6 +58,7 @@ extension TimelineOverlayPlugin: TimelineAudience {
         }
     }
 
+    /// Sends an empty snapshot to the pages.
     func ended() {
         state.withLock { state in
             state.known = TimelinePageKnowledge()

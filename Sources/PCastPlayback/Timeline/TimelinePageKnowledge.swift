@@ -3,22 +3,21 @@ import PCastJSON
 import PCastOverlay
 import PCastTimeline
 
-/// What pages know of a game, and how they are told.
+/// The current state of a game as overlay pages know it, and the messages that change it.
 struct TimelinePageKnowledge: Sendable {
-    /// Of one message, beside its envelope; of JSON it may hold 4096 values, 16 deep.
+    /// The maximum size of a message without its envelope, in bytes. The bridge accepts JSON of at most 4096 values
+    /// with depth 16.
     private static let messageBytes = 32 * 1024
     private static let messageValues = 3_500
-    /// Of an event as its producer wrote it.
+    /// The limits for the original JSON of an event within a message: bytes, values and depth.
     private static let (wholeBytes, wholeValues, wholeDepth) = (16 * 1024, 1_000, 10)
-    /// Of all of a snapshot: a page that takes nothing has room for a mebibyte.
+    /// The maximum size of all messages of a snapshot, in bytes. The queue of a page holds 1 MiB.
     private static let snapshotBytes = 640 * 1024
 
     private var game: JSONValue?
     private var events: [TimelineEventID: (at: WallTime, number: SequenceNumber, fields: JSONValue)] = [:]
 
-    /// Notes what is told to the viewer.
-    ///
-    /// - Returns: what pages are told.
+    /// Applies a delivery and returns the message for the pages.
     mutating func take(_ delivery: TimelineDelivery) -> OverlayMessage {
         switch delivery.subject {
         case .info(let info):
@@ -36,14 +35,14 @@ struct TimelinePageKnowledge: Sendable {
         }
     }
 
-    /// All of it, in as many messages as it takes. Of more than fits the newest counts.
+    /// The messages that transmit the whole state. If it is too large, only the newest events are included.
     var snapshot: [OverlayMessage] {
         var parts: [[JSONValue]] = [[]]
         var (size, values, total) = (0, 0, 0)
         for event in events.values.sorted(by: { ($0.at, $0.number) > ($1.at, $1.number) }) {
             let (count, valueCount) = (event.fields.text.utf8.count + 1, event.fields.extent.values)
             guard total + count <= Self.snapshotBytes else { break }
-            // The first has the game beside it.
+            // The first message also contains the game.
             let room = parts.count == 1 ? 2 : 1
             if !parts[parts.count - 1].isEmpty,
                 (size + count) * room > Self.messageBytes || (values + valueCount) * room > Self.messageValues
@@ -63,12 +62,14 @@ struct TimelinePageKnowledge: Sendable {
         }
     }
 
-    // MARK: Words
+    // MARK: Messages
 
+    /// Returns an application message.
     private static func message(_ event: String, _ fields: JSONValue) -> OverlayMessage {
         .appMessage((["event": .string(event), "metadata": fields] as JSONObject).text)
     }
 
+    /// Returns the fields that describe the game.
     private static func fields(of info: GameInfo) -> JSONValue {
         var fields: JSONObject = [:]
         for team in info.teams ?? [] {
@@ -83,10 +84,11 @@ struct TimelinePageKnowledge: Sendable {
         return .object(fields)
     }
 
+    /// Returns the fields that describe an event.
     private static func fields(of event: GameEvent, _ id: TimelineEventID, _ delivery: TimelineDelivery) -> JSONValue {
         var fields: JSONObject = ["id": .string(id.description)]
         fields["reason"] = delivery.reason.map { .string($0.rawValue) }
-        // Of what is not so any more no more is said.
+        // A deleted event needs no description.
         guard delivery.type != .deleted else { return .object(fields) }
         fields["at"] = .integer(delivery.at.millisecondsSinceEpoch)
         fields["seq"] = .integer(Int64(delivery.number.value))
@@ -102,7 +104,7 @@ struct TimelinePageKnowledge: Sendable {
         fields["event"] = whole(event.object)
         let all = JSONValue.object(fields)
         guard all.text.utf8.count > messageBytes else { return all }
-        // Words that long are not for a page.
+        // Texts that exceed the size of a message are truncated.
         fields["event"] = nil
         fields["kind"] = .string(String((event.type?.rawValue ?? "event").prefix(200)))
         fields["title"] = event.description.map { .string(String($0.prefix(200))) }
@@ -111,12 +113,12 @@ struct TimelinePageKnowledge: Sendable {
         return .object(fields)
     }
 
-    /// A number where it is one, else the text as the sport writes it, such as `187/4`.
+    /// Returns a score as a number if it is one, otherwise as the text of the sport, such as `187/4`.
     private static func score(_ text: String) -> JSONValue {
         Int64(text).map { .integer($0) } ?? .string(String(text.prefix(24)))
     }
 
-    /// As pages speak of teams.
+    /// Returns the name of a team's side for pages; nil for an unknown side.
     private static func side(_ side: TeamSide) -> String? {
         switch side {
         case .home: "home"
@@ -125,7 +127,7 @@ struct TimelinePageKnowledge: Sendable {
         }
     }
 
-    /// As the producer wrote it; nil for what is too much for a page.
+    /// Returns the original JSON; nil if it exceeds the limits.
     private static func whole(_ object: JSONObject) -> JSONValue? {
         guard object.bytes.count <= wholeBytes else { return nil }
         let whole = JSONValue.object(object)
@@ -135,7 +137,7 @@ struct TimelinePageKnowledge: Sendable {
 }
 
 extension JSONValue {
-    /// How many values it holds, itself among them, and how deep they lie in each other.
+    /// The number of values, including this one, and the depth of nesting.
     fileprivate var extent: (values: Int, depth: Int) {
         let inner: [JSONValue]
         switch self {

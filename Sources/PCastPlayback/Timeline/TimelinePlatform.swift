@@ -4,18 +4,21 @@ public import PCastTimeline
 import PCastWeb
 import Synchronization
 
-/// The timelines of a PCast platform.
+/// The source of timelines at a PCast platform.
 public struct TimelinePlatform: TimelineSource {
-    /// `http://HOST:PORT` or `https://HOST`.
+    /// The address of the platform: `http://HOST:PORT` or `https://HOST`.
     public var uri: String
-    /// An EdgeAuth token that one may view with; nil on a platform that is for this machine.
+    /// The EdgeAuth token that permits viewing; nil for a platform on loopback, which requires none.
     public var token: String?
 
-    /// The platform asks for a sign of life each 20 s; who hears nothing for so long is cut off.
+    /// The time without any message after which the connection is closed. The platform sends a ping every 20 s.
     private static let silence = TimeSpan.seconds(50)
 
+    /// Creates the source of a platform.
     public init(uri: String, token: String? = nil) { (self.uri, self.token) = (uri, token) }
 
+    /// Returns whether the platform has a timeline of the game. Throws ``TimelineTrouble/refused(_:)`` if the token is
+    /// not valid, or ``TimelineTrouble/unreachable(_:)``.
     public func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool {
         let answer: HTTPAnswer
         do {
@@ -31,6 +34,7 @@ public struct TimelinePlatform: TimelineSource {
         }
     }
 
+    /// Follows a game over a WebSocket. Throws a ``TimelineTrouble``, or the error of `take`.
     public func follow(
         _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
         _ take: @escaping @Sendable (TimelineMessage) throws -> Void
@@ -46,18 +50,21 @@ public struct TimelinePlatform: TimelineSource {
         }
     }
 
-    /// When something was heard last.
+    /// The time of the last message.
     private final class Pulse: Sendable {
         private let last = Mutex(MonotonicClock.now())
 
+        /// Records a message now.
         func note() {
             let now = MonotonicClock.now()
             last.withLock { $0 = now }
         }
 
+        /// The time since the last message.
         var age: TimeSpan { MonotonicClock.now() - last.withLock { $0 } }
     }
 
+    /// Passes all messages of a connection to `take`, and closes a connection that is silent.
     private static func read(
         _ connection: WebSocketConnection, _ take: @escaping @Sendable (TimelineMessage) throws -> Void
     ) async throws {
@@ -92,14 +99,16 @@ public struct TimelinePlatform: TimelineSource {
         }
     }
 
+    /// The HTTP headers with the token, if there is one.
     private var headers: [(name: String, value: String)] { token.map { [("Authorization", "Bearer \($0)")] } ?? [] }
 
+    /// Returns the address of a game's timeline.
     private func address(of game: TimelineGame) -> String {
         let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
         return "\(base)/timeline/\(Self.encoded(game.league))/\(Self.encoded(game.game))"
     }
 
-    /// As a part of a path, or a value of a query (RFC 3986, section 2.3).
+    /// Returns the text with percent-encoding, for a segment of a path or a value of a query (RFC 3986, section 2.3).
     public static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -116,9 +125,11 @@ public struct TimelinePlatform: TimelineSource {
     }
 }
 
-/// The token is not for logs.
+/// The descriptions omit the token, because they may be logged.
 extension TimelinePlatform: CustomStringConvertible, CustomReflectable {
+    /// The address without the token.
     public var description: String { uri }
 
+    /// The mirror without the token.
     public var customMirror: Mirror { Mirror(self, children: ["uri": uri]) }
 }

@@ -1,16 +1,13 @@
 public import PCastTimeline
 
-/// Where timelines come from.
+/// A service that provides timelines.
 public protocol TimelineSource: Sendable {
-    /// Whether there is one of the game.
+    /// Returns whether the service has a timeline of the game. Throws a ``TimelineTrouble`` if that is unknown.
     func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool
 
-    /// Hands on what is said of a game, in its order, as long as the connection to it lasts.
-    ///
-    /// - Parameters:
-    ///   - since: what is had already, of the log that is named.
-    ///   - take: throws to end the connection.
-    /// - Throws: a ``TimelineTrouble``, or what `take` throws.
+    /// Follows a game until its connection ends, and passes each message to `take`, in order. The messages begin after
+    /// `since` if the service still has the log `log`. If `take` throws, the connection ends. Throws a
+    /// ``TimelineTrouble``, or the error of `take`.
     func follow(
         _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
         _ take: @escaping @Sendable (TimelineMessage) throws -> Void

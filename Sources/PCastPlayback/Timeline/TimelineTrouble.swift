@@ -1,22 +1,23 @@
 public import PCastTimeline
 
-/// Why a timeline cannot be followed, and what can be done about it.
+/// A reason why a timeline cannot be followed.
 public enum TimelineTrouble: Error, Hashable, Sendable {
-    /// Nobody answers, or the connection broke: trying again later may help.
+    /// The service does not respond, or the connection broke. A later retry may succeed.
     case unreachable(String)
-    /// Nothing tells where timelines come from: no source was given, and no stream of a platform is played.
+    /// The timeline has no source, and the player does not play a stream of a platform.
     case noPlatform
-    /// The service says no.
+    /// The service rejects the request, for the reason given.
     case refused(String)
-    /// There is no timeline of the game, or not yet.
+    /// The service has no timeline of the game, perhaps not yet.
     case noGame
-    /// What the service says cannot be understood.
+    /// The service sent a message that is not valid, or the name of the game is not valid.
     case broken(TimelineError)
-    /// It was shut down.
+    /// The timeline was shut down.
     case over
 }
 
 extension TimelineTrouble: CustomStringConvertible {
+    /// The reason, for people, with what to do.
     public var description: String {
         switch self {
         case .unreachable(let reason): "the timeline's service cannot be reached: \(reason)"

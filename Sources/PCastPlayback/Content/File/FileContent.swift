@@ -3,10 +3,11 @@ internal import PCastCodecs
 public import PCastCore
 internal import Synchronization
 
-/// A file, or one that a web server has (MP4 and whatever else libavformat reads), with its tracks and subtitles.
+/// The content of a file, local or on a web server, with its tracks and subtitles. libavformat reads the container,
+/// which must be one of the permitted ones, such as MP4, Matroska or MPEG-TS.
 ///
-/// Reads nothing ahead: a file is read as it is played, and of an address libavformat keeps 32 KiB. Where the server
-/// answers no ranges there is nothing to be gone about in.
+/// It reads nothing ahead, except for the 32 KiB of libavformat's buffer for a web address. It is not seekable if the
+/// server does not support range requests.
 public final class FileContent: PlaybackContent {
     private let name: String
     private let reader: SeekableReader
@@ -15,15 +16,17 @@ public final class FileContent: PlaybackContent {
     private let isStale = Atomic(false)
     private let tags = Mutex(Tags())
 
-    /// What timed metadata told, of which several things may stand in one packet.
+    /// The timed metadata that was read and not delivered, because one packet may contain several.
     private struct Tags {
         var waiting: [TimedMetadata] = []
         var anchors = MetadataAnchors()
     }
 
+    /// The properties of the media; nil before it is open.
     public var overview: ContentOverview? { known.withLock { $0 } }
 
-    /// Containers, and no playlists or lists of files, which would lead elsewhere; by libavformat's names.
+    /// The permitted containers, by libavformat's names. Playlists and lists of files are excluded, because they refer
+    /// to other addresses.
     private static let formats = [
         "mp4", "matroska", "webm", "mpegts", "mpeg", "avi", "flv", "asf", "ogg", "mp3", "aac", "wav", "flac", "aiff",
         "caf",
@@ -32,9 +35,8 @@ public final class FileContent: PlaybackContent {
         "opus",
     ]
 
-    /// - Parameters:
-    ///   - address: a path, or an address of `file`, `http` or `https`.
-    ///   - patience: how long nothing may come before it counts as broken off.
+    /// Creates content that is not open. `address` is a path, or has the scheme file, http or https. `timeout` is the
+    /// maximum time without data.
     public init(_ address: String, timeout: Duration = .seconds(10)) {
         let address = ContentAddress(address)
         name = address.name
@@ -42,6 +44,7 @@ public final class FileContent: PlaybackContent {
         reader = SeekableReader(uri: address.text, formats: Self.formats, timeout: timeout)
     }
 
+    /// Opens the file. Throws a ``PlaybackError`` if it cannot be opened.
     public func open() throws(PlaybackError) -> TimeSpan {
         guard isPlayable else { throw .unsupportedAddress(name) }
         do throws(SeekableFailure) { try reader.open() } catch { throw playbackError(error) }
@@ -49,6 +52,7 @@ public final class FileContent: PlaybackContent {
         return .zero
     }
 
+    /// Updates the properties of the media.
     private func refresh() {
         let tracks = reader.tracks.compactMap(ContentTrack.init)
         let selected = tracks.filter { track in reader.selected.values.contains { String($0) == track.id.rawValue } }
@@ -63,6 +67,7 @@ public final class FileContent: PlaybackContent {
         known.withLock { $0 = overview }
     }
 
+    /// Returns the next item; nil at the end. Throws a ``PlaybackError`` if the file cannot be read.
     public func read() throws(PlaybackError) -> ContentItem? {
         while true {
             if isStale.exchange(false, ordering: .relaxed), let overview { return .overview(overview) }
@@ -76,13 +81,13 @@ public final class FileContent: PlaybackContent {
                 refresh()
                 isStale.store(true, ordering: .relaxed)
             }
-            // What says nothing that is understood is no end.
+            // A sample that is ignored is not the end.
             if let item = sample.flatMap({ ContentItem($0) }) { return item }
             if sample == nil, !isStale.load(ordering: .relaxed) { return nil }
         }
     }
 
-    /// - Returns: whether it tells a wall time.
+    /// Records the metadata of a sample. Returns whether it contains a new wall-clock time.
     private func learn(of sample: PresentationSample?) -> Bool {
         guard case .metadata(let bytes, let position)? = sample else { return false }
         return tags.withLock { tags in
@@ -93,12 +98,16 @@ public final class FileContent: PlaybackContent {
         }
     }
 
+    /// Seeks, and returns the position that was reached. Throws ``PlaybackError/notSeekable`` if the file is not
+    /// seekable.
     public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
         guard reader.isSeekable else { throw .notSeekable }
         tags.withLock { $0.waiting.removeAll() }
         do throws(SeekableFailure) { return try reader.seek(to: position) } catch { throw playbackError(error) }
     }
 
+    /// Selects a track of a kind, or none if `track` is nil. Throws ``PlaybackError/noTrack(_:)`` if there is no such
+    /// track.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
         let index = track.flatMap { Int32($0.rawValue) }
         if let track, index == nil { throw .noTrack(track.rawValue) }
@@ -107,10 +116,13 @@ public final class FileContent: PlaybackContent {
         isStale.store(true, ordering: .relaxed)
     }
 
+    /// Interrupts the current call or the next one.
     public func interrupt() { reader.interrupt() }
 
+    /// Closes the file.
     public func close() { reader.close() }
 
+    /// Returns the error for a failure of the reader.
     private func playbackError(_ failure: SeekableFailure) -> PlaybackError {
         switch failure {
         case .unreachable(let reason): .unreachable(name, reason: reason)
@@ -123,6 +135,7 @@ public final class FileContent: PlaybackContent {
 }
 
 extension ContentTrack.Kind {
+    /// The medium of the reader.
     var medium: PresentationMedium {
         switch self {
         case .video: .picture
@@ -131,6 +144,7 @@ extension ContentTrack.Kind {
         }
     }
 
+    /// Creates the kind of a medium; nil for metadata.
     init?(_ medium: PresentationMedium) {
         switch medium {
         case .picture: self = .video
@@ -142,16 +156,17 @@ extension ContentTrack.Kind {
 }
 
 extension ContentTrack {
-    /// The codes of ISO 639-2 that differ from those of ISO 639-3 and stand in files.
+    /// The codes of ISO 639-2/B that differ from ISO 639-2/T, with their codes in ISO 639-1.
     private static let bibliographic = [
         "alb": "sq", "arm": "hy", "baq": "eu", "bur": "my", "chi": "zh", "cze": "cs", "dut": "nl", "fre": "fr",
         "geo": "ka", "ger": "de", "gre": "el", "ice": "is", "mac": "mk", "mao": "mi", "may": "ms", "per": "fa",
         "rum": "ro", "slo": "sk", "tib": "bo", "wel": "cy",
     ]
 
+    /// Creates a track from one of the reader; nil for metadata.
     init?(_ track: PresentationTrack) {
         guard let kind = Kind(track.medium) else { return nil }
-        // Containers have the codes of ISO 639-2, of which BCP 47 takes the short form where there is one.
+        // Containers use ISO 639-2, and BCP 47 requires the shortest code, which is that of ISO 639-1 if there is one.
         let language = track.language.map { code in
             Self.bibliographic[code] ?? Locale.LanguageCode(code).identifier(.alpha2) ?? code
         }

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// What tasks wait for that others change: a change that comes between looking and waiting is not missed.
+/// A signal for tasks that wait for a change. The count ensures that a change between a check and the wait is not
+/// missed.
 final class ChangeSignal: Sendable {
     private struct State {
         var count = 0
@@ -10,9 +11,10 @@ final class ChangeSignal: Sendable {
 
     private let state = Mutex(State())
 
-    /// Rises with each change.
+    /// The number of changes.
     var count: Int { state.withLock { $0.count } }
 
+    /// Signals a change.
     func raise() {
         let waiting = state.withLock { state in
             state.count += 1
@@ -22,7 +24,7 @@ final class ChangeSignal: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Waits until there were changes behind so many, or the task is cancelled.
+    /// Waits until the number of changes differs from `count`, or the task is cancelled.
     func wait(since count: Int) async {
         let id = state.withLock { state in
             state.next += 1

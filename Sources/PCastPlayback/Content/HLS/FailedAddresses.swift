@@ -1,28 +1,30 @@
 internal import PCastCore
 
-/// Addresses of playlists that could not be had, or whose segments could not. Others are preferred to them for a while, which is
-/// longer each time: what fails in a live presentation may be there again later.
+/// The addresses of playlists that failed, or whose segments failed. Others are preferred for a time that increases
+/// with each failure, because a live presentation may recover.
 struct FailedAddresses {
     private struct Entry {
-        /// So often it failed, one after the other.
+        /// The number of consecutive failures.
         var count = 0
-        /// Until when others are preferred; nil for good.
+        /// The end of the time in which others are preferred; nil for never.
         var end: Instant?
-        /// It failed since a segment came last, of whichever address.
+        /// Whether it failed after the last segment of any address was loaded.
         var isRecent = true
     }
 
     private var entries: [String: Entry] = [:]
 
+    /// The time after the first failure in which other addresses are preferred.
     private static let firstPause = TimeSpan.seconds(15 as Int64)
+    /// The maximum of that time.
     private static let longestPause = TimeSpan.seconds(120 as Int64)
 
-    /// - Parameter isFinal: asking again brings the same.
+    /// Records that addresses failed. `isFinal` is true if a retry is useless.
     mutating func add(_ uris: [String], isFinal: Bool, at now: Instant) {
         for uri in uris {
             var entry = entries[uri] ?? Entry()
             if isAvoided(uri, at: now) {
-                // It was known already.
+                // The failure is known already.
                 entries[uri]?.isRecent = true
                 if isFinal { entries[uri]?.end = nil }
                 continue
@@ -35,19 +37,20 @@ struct FailedAddresses {
         }
     }
 
-    /// A segment came of an address.
+    /// Records that a segment of an address was loaded.
     mutating func succeed(_ uri: String) {
         entries[uri] = nil
         for key in entries.keys { entries[key]?.isRecent = false }
     }
 
-    /// Whether others are preferred to it.
+    /// Whether other addresses are preferred.
     func isAvoided(_ uri: String, at now: Instant) -> Bool {
         guard let entry = entries[uri] else { return false }
         return entry.end.map { now < $0 } ?? true
     }
 
-    /// Whether it is not worth asking even where nothing else is left: it failed since a segment came last, or for good.
+    /// Whether the address is not used even if there is no other: it failed after the last segment was loaded, or
+    /// permanently.
     func isUnrecoverable(_ uri: String, at now: Instant) -> Bool {
         guard let entry = entries[uri], isAvoided(uri, at: now) else { return false }
         return entry.isRecent || entry.end == nil

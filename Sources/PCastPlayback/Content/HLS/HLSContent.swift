@@ -4,23 +4,25 @@ internal import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
-/// What is played by HTTP Live Streaming (RFC 8216 and its second edition): on demand, live with a window to go back in,
-/// and with low latency by parts.
+/// The content of a presentation in HTTP Live Streaming (RFC 8216 and RFC 8216bis): on demand, live with a window for
+/// seeks, and with low latency by partial segments.
 ///
-/// Loads ahead 30 seconds of pictures and sound and 60 of subtitles, and keeps 10 behind; of pictures 48 MiB at most, of
-/// a language's sound 8 MiB, of subtitles 1 MiB, coded. A segment has 64 MiB at most, a playlist 16.
+/// It loads 30 s of audio and video and 60 s of subtitles ahead, and keeps 10 s behind. The encoded data is limited to
+/// 48 MiB for video, 8 MiB for an audio rendition and 1 MiB for subtitles. A segment may have 64 MiB, and a playlist 16
+/// MiB.
 public final class HLSContent: PlaybackContent, @unchecked Sendable {
-    // What is not behind a mutex is owned by the one thread that reads.
+    // All properties without a mutex are used only by the thread that reads.
 
-    /// How a presentation is played.
+    /// The configuration of a presentation.
     public struct Configuration: Hashable, Sendable {
-        /// Where addresses of playlists lead instead (seed 004, "Stream Source Mapping").
+        /// The rule that replaces the addresses of playlists; nil for none.
         public var mapping: StreamingSourceMapping?
-        /// Whose peak exceeds it is not chosen; nil for no limit.
+        /// The maximum peak bitrate of a variant; nil for no limit.
         public var bitrateCeiling: Bitrate?
-        /// How long nothing of a segment may come.
+        /// The maximum time without data of a segment.
         public var timeout: Duration
 
+        /// Creates a configuration.
         public init(
             mapping: StreamingSourceMapping? = nil, bitrateCeiling: Bitrate? = nil, timeout: Duration = .seconds(10)
         ) {
@@ -28,7 +30,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         }
     }
 
-    /// What other threads ask for.
+    /// The state that other threads may read.
     private struct Known {
         var loader: RenditionLoader
         var loaders: [RenditionLoader]
@@ -47,7 +49,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     private var told: ContentOverview?
     private var toldVersion = -1
 
-    /// - Parameter address: of `http` or `https`.
+    /// Creates content that is not open. `address` has the scheme http or https.
     public init(_ address: String, configuration: Configuration = Configuration()) {
         self.address = ContentAddress(address)
         uri = configuration.mapping?.apply(to: address) ?? address
@@ -57,6 +59,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 
     deinit { session?.stop() }
 
+    /// The properties of the presentation; nil before its playlist is loaded.
     public var overview: ContentOverview? {
         guard let known = known.withLock({ $0 }), let timeline = known.loader.timeline else { return nil }
         let usesParts = timeline.playlist.partTargetDuration != nil
@@ -71,10 +74,12 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             isLowLatency: timeline.playlist.isLive && usesParts)
     }
 
+    /// The end of the audio and video that are loaded; nil before.
     public var bufferedPosition: TimeSpan? {
         known.withLock { $0 }?.loaders.prefix(2).compactMap(\.loadedEnd).min()
     }
 
+    /// Loads the playlists and the first segment. Throws a ``PlaybackError`` if this fails.
     public func open() throws(PlaybackError) -> TimeSpan {
         guard address.kind == .web else { throw .unsupportedAddress(address.name) }
         let (playlist, base) = try loadPlaylist()
@@ -100,7 +105,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         return start
     }
 
-    /// What other threads may ask for from now on.
+    /// Updates the state that other threads may read.
     private func publish(_ session: HLSReading) {
         let selected = session.selected.map { HLSReading.id($0.key, $0.value) }
         let value = Known(
@@ -109,6 +114,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         known.withLock { $0 = value }
     }
 
+    /// Returns the next item; nil at the end. Throws a ``PlaybackError`` if the presentation fails.
     public func read() throws(PlaybackError) -> ContentItem? {
         try heedInterruption()
         guard let session else { return nil }
@@ -116,7 +122,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         return try session.next()
     }
 
-    /// The overview, when it is another than was told.
+    /// Returns the properties if they changed since they were delivered; nil otherwise.
     private func news(_ session: HLSReading) -> ContentOverview? {
         let version = session.loader.version &+ session.anchors.version
         guard version != toldVersion else { return nil }
@@ -128,12 +134,16 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         return overview
     }
 
+    /// Seeks to a position, clamped to the seekable range. Throws ``PlaybackError/notSeekable`` before the content is
+    /// open.
     public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
         try heedInterruption()
         guard let session, let range = overview?.seekableRange else { throw .notSeekable }
         return session.seek(to: min(max(position, range.lowerBound), range.upperBound))
     }
 
+    /// Selects a track of a kind, or none if `track` is nil. Throws ``PlaybackError/noTrack(_:)`` if there is no such
+    /// track.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
         try heedInterruption()
         guard let session else { throw .noTrack(track?.rawValue ?? "") }
@@ -148,15 +158,19 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         toldVersion = -1
     }
 
+    /// Throws `interrupted` if there was an interruption.
     private func heedInterruption() throws(PlaybackError) { if wait.takeInterruption() { throw .interrupted } }
 
+    /// Interrupts the current call or the next one.
     public func interrupt() { wait.interrupt() }
 
+    /// Ends all transfers.
     public func close() {
         session?.stop()
         session = nil
     }
 
+    /// Loads the playlist at the address, and returns it with the address from which it came.
     private func loadPlaylist() throws(PlaybackError) -> (PCastHLS.Playlist, base: String) {
         let answer = LoadAnswer()
         let (fetcher, uri, wait) = (fetcher, uri, wait)
@@ -171,7 +185,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             answer.settle(result)
             wait.raise()
         }
-        // Who sends a byte now and then does not keep it waiting for ever.
+        // The total time is limited too, because a server may send single bytes for ever.
         let alarm = Task { [timeout = configuration.timeout] in
             guard (try? await Task.sleep(for: timeout * 3)) != nil else { return }
             answer.settle(.failure(LoadFailure(failure: .timeout, reason: "it does not come to its end")))
@@ -188,11 +202,11 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     }
 }
 
-/// What a task brings to the thread that waits for it.
+/// The result of a task for the thread that waits for it.
 private final class LoadAnswer: Sendable {
     let result = Mutex<Result<(PCastHLS.Playlist, base: String), LoadFailure>?>(nil)
 
-    /// The first is the one that counts.
+    /// Stores the result. Only the first counts.
     func settle(_ result: Result<(PCastHLS.Playlist, base: String), LoadFailure>) {
         self.result.withLock { $0 = $0 ?? result }
     }

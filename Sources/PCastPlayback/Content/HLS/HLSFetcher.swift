@@ -5,26 +5,29 @@ internal import PCastIO
 internal import PCastWeb
 internal import Synchronization
 
-/// Asks web servers for playlists, segments and keys.
+/// A client for playlists, segments and keys.
 final class HLSFetcher: Sendable {
-    /// For how long nothing of a segment may come.
+    /// The maximum time without data of a segment.
     let timeout: Duration
     private let cookies = HTTPCookies()
     private let keys = Mutex<[String: [UInt8]]>([:])
     private let initializations = Mutex<[MediaInitialization: [UInt8]]>([:])
 
-    /// In bytes: of a segment, and of what stands before one.
+    /// The maximum size of a segment, and of a media initialization section, in bytes.
     static let segmentLimit: Int64 = 64 << 20
     static let initializationLimit: Int64 = 4 << 20
+    /// The maximum size of a key in bytes.
     private static let keyLimit: Int64 = 1 << 10
+    /// The maximum number of cached keys.
     private static let keyCount = 256
+    /// The maximum number of cached media initialization sections.
     private static let initializationCount = 8
 
+    /// Creates a client.
     init(timeout: Duration) { self.timeout = timeout }
 
-    /// A whole resource, or a part of it.
-    ///
-    /// - Returns: the bytes, and where they came from.
+    /// Loads a resource or a byte range of it. Returns the bytes and the address after redirects. Throws a
+    /// ``LoadFailure``.
     func get(
         _ uri: String, range: ByteRange? = nil, limit: Int64, timeout: Duration? = nil
     ) async throws(LoadFailure) -> (bytes: [UInt8], uri: String) {
@@ -35,10 +38,8 @@ final class HLSFetcher: Sendable {
         return (collected.withLock { $0 }, head)
     }
 
-    /// The same, as it comes.
-    ///
-    /// - Parameter take: is given each piece, and how many bytes will come of what was asked for, where the server says it.
-    /// - Returns: where it came from.
+    /// Loads a resource or a byte range of it in pieces. `take` receives each piece, and the total number of bytes if
+    /// the server reports it. Returns the address after redirects. Throws a ``LoadFailure``.
     @discardableResult
     func stream(
         _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, timeout: Duration? = nil,
@@ -63,7 +64,7 @@ final class HLSFetcher: Sendable {
         return head.uri
     }
 
-    /// What stands before segments.
+    /// Loads the media initialization section of segments (`EXT-X-MAP`), decrypted.
     func initialization(
         _ map: MediaInitialization, of segment: Int64, base: URIReference
     ) async throws(LoadFailure) -> [UInt8] {
@@ -82,9 +83,8 @@ final class HLSFetcher: Sendable {
         return bytes
     }
 
-    /// What a segment is deciphered with; nil for none.
-    ///
-    /// - Throws: also where it is enciphered in a way that is not known.
+    /// Returns the decryption of a segment; nil if it is not encrypted. Throws a ``LoadFailure``, also if the method of
+    /// encryption is not supported.
     func decryption(
         _ keys: [EncryptionKey], of segment: Int64, base: URIReference
     ) async throws(LoadFailure) -> SegmentDecryption? {
@@ -92,7 +92,7 @@ final class HLSFetcher: Sendable {
         let usable = keys.filter { $0.method == .aes128 && $0.keyFormat == "identity" }
         var failure = LoadFailure(
             failure: .unreachable, reason: "it is enciphered in a way that is not known", isUndecipherable: true)
-        // Several are alternatives.
+        // Several keys are alternatives.
         for key in usable {
             do throws(LoadFailure) {
                 let bytes = try await self.key(URIReference(key.uri).resolved(against: base).text)
@@ -102,6 +102,7 @@ final class HLSFetcher: Sendable {
         throw failure
     }
 
+    /// Loads a key of AES-128.
     private func key(_ uri: String) async throws(LoadFailure) -> [UInt8] {
         if let known = keys.withLock({ $0[uri] }) { return known }
         let fetched = try await get(uri, limit: Self.keyLimit).bytes
@@ -118,7 +119,7 @@ final class HLSFetcher: Sendable {
 }
 
 extension LoadFailure {
-    /// - Parameter uri: what was asked for.
+    /// Creates a failure from that of a download of `uri`.
     init(_ failure: HTTPDownload.Failure, _ uri: String) {
         switch failure {
         case .timeout: self.init(failure: .timeout, reason: "nothing came in time")

@@ -1,38 +1,41 @@
 internal import PCastCore
 internal import PCastHLS
 
-/// What a multivariant playlist offers, as far as it is played: qualities, languages and subtitles, with whole addresses.
+/// The supported part of a multivariant playlist: variants, audio and subtitle renditions, with absolute addresses.
 struct HLSPresentation: Sendable {
+    /// The variants of the video.
     var variants: RenditionVariants
-    /// Those with an address of their own, and those within the variants' segments.
+    /// The audio renditions, with their own playlists or within the segments of the variants.
     var sounds: [Rendition] = []
     var subtitles: [Rendition] = []
-    /// Of each of the sounds the addresses that may be asked for it: its own and those of the same sound in other groups, and
-    /// then, where none of these can be had, those of the other sounds of its group.
+    /// For each audio rendition, its alternative addresses in descending order of preference: its own, those of the
+    /// same rendition in other groups, and those of the other renditions of its group.
     var soundAddresses: [[[String]]] = []
+    /// The preferred start position; nil for none.
     var start: StartPoint?
-    /// Who says which pathway to take, where there are several.
+    /// The steering server; nil if there is only one pathway.
     var steering: Steering?
 
+    /// A content steering server (RFC 8216bis, section 7).
     struct Steering: Sendable {
-        /// A whole address.
+        /// The absolute address of the steering manifest.
         var server: String
         var initial: String?
         var pathways: [String]
     }
 
-    /// RFC 6381 names of what is decoded here.
+    /// The prefixes of supported codecs (RFC 6381).
     private static let codecs = [
         "avc1", "avc3", "hvc1", "hev1", "vp08", "vp09", "vp8", "vp9", "av01", "mp4v", "mp4a", "ac-3", "ec-3", "opus",
         "flac", "mp3", "alac", "stpp", "wvtt", "m2ts", "theo", "vorb",
     ]
 
-    /// One playlist alone.
+    /// Creates a presentation from a single media playlist.
     init(mediaPlaylistAt uri: String) {
         variants = RenditionVariants(uris: [[uri]], variables: [], choice: nil)
     }
 
-    /// - Returns: nil where nothing of it can be played.
+    /// Creates a presentation from a multivariant playlist; nil if no variant can be decoded.
     init?(_ playlist: MultivariantPlaylist, base: URIReference, configuration: VariantChoice.Configuration) {
         let ladder = VariantLadder(playlist) { variant in
             variant.codecs.allSatisfy { codec in Self.codecs.contains { codec.lowercased().hasPrefix($0) } }
@@ -41,7 +44,7 @@ struct HLSPresentation: Sendable {
         func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
         let preferred = playlist.contentSteering?.pathwayID
         let mirrors = ladder.rungs.map { rung in
-            // Of equal ones those of the pathway first that the playlist begins with (RFC 8216bis, section 7.3).
+            // The initial pathway comes first (RFC 8216bis, section 7.3).
             rung.mirrors.filter { $0.pathwayID == preferred } + rung.mirrors.filter { $0.pathwayID != preferred }
         }
         let uris = mirrors.map { $0.map { resolved($0.uri) } }
@@ -76,7 +79,7 @@ struct HLSPresentation: Sendable {
         start = playlist.start
     }
 
-    /// The one to be heard where nobody chooses.
+    /// The index of the audio rendition to play by default; nil if there is none.
     var usualSound: Int? {
         sounds.firstIndex { $0.isDefault } ?? sounds.firstIndex { $0.isAutoselect } ?? sounds.indices.first
     }

@@ -2,8 +2,8 @@ internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
 
-/// Reads a presentation of HTTP Live Streaming: pictures and sound of one or two renditions in the order of decoding,
-/// subtitles beside them, and what the playlist tells of moments. Used by one thread at a time.
+/// The reader of a presentation in HTTP Live Streaming. It merges the audio and video of one or two renditions in
+/// decoding order, with subtitles and metadata. It is not thread-safe.
 final class HLSReading {
     let name: String
     let presentation: HLSPresentation
@@ -14,18 +14,20 @@ final class HLSReading {
     private var subtitles: SubtitleReader?
     private var clocks = MediaClocks()
     private let decoder = PresentationDecoder()
+    /// The decoded items.
     private var waiting: [ContentItem] = []
+    /// The number of items that were delivered.
     private var given = 0
     private var hasGivenAny = false
     private var isDrained = false
-    /// Why nothing more comes, behind what waits.
+    /// The failure after all items were delivered; nil for none.
     private var failure: PlaybackError?
-    /// Of what was given out.
+    /// The position of the last delivered item.
     private(set) var position = TimeSpan.zero
     private var soundEnd = TimeSpan.zero
-    /// The picture that was given out last since somebody went elsewhere.
+    /// The position of the last delivered frame since the last seek; nil for none.
     private var shown: TimeSpan?
-    /// What tags and messages told of late: it is read again where a segment is.
+    /// The recent metadata of tags and messages, because a segment may be read again.
     private var told: [TimedMetadata] = []
     private static let toldLimit = 256
     private var toldRanges: Set<String> = []
@@ -33,13 +35,16 @@ final class HLSReading {
     private var ranges: [TimedMetadata] = []
 
     private(set) var selected: [ContentTrack.Kind: Int] = [:]
-    /// Wall times that timed metadata told.
+    /// The wall-clock times from timed metadata.
     private(set) var anchors = MetadataAnchors()
 
+    /// The loader of the main rendition.
     var loader: RenditionLoader { main.loader }
 
+    /// The loaders of all renditions.
     var loaders: [RenditionLoader] { [main.loader] + [sound?.loader, subtitles?.loader].compactMap(\.self) }
 
+    /// Creates a reader, which begins to load.
     init(
         _ presentation: HLSPresentation, name: String, fetcher: HLSFetcher, wait: ReaderWait,
         first: (MediaPlaylist, base: String)?
@@ -51,11 +56,11 @@ final class HLSReading {
         main = RenditionReader(loader, wanted: [.picture, .sound, .metadata], wait: wait)
     }
 
+    /// Ends all transfers.
     func stop() { for loader in loaders { loader.stop() } }
 
-    /// Waits for the playlist, and for the first segment's header.
-    ///
-    /// - Returns: where it stands.
+    /// Waits for the playlist and the beginning of the first segment, and returns the start position. Throws a
+    /// ``PlaybackError`` if this fails.
     func open() throws(PlaybackError) -> TimeSpan {
         let timeline = try waitForTimeline()
         let usesParts = timeline.playlist.partTargetDuration != nil
@@ -63,7 +68,7 @@ final class HLSReading {
         if let usual = presentation.usualSound { try choose(sound: usual, at: start, of: timeline) }
         _ = seek(to: start)
         _ = try main.head(&clocks, name)
-        // While the first part came, the edge went on, and who begins behind it stays behind it.
+        // While the first part was loaded, the live edge advanced, and playback must begin at the new default distance.
         if usesParts, let now = main.loader.timeline, now.playlist.isLive {
             let later = now.startPosition(usingParts: true, default: presentation.start)
             if later >= start + (now.playlist.partTargetDuration ?? .zero) {
@@ -77,6 +82,7 @@ final class HLSReading {
         return start
     }
 
+    /// Waits for the playlist of the main rendition.
     private func waitForTimeline() throws(PlaybackError) -> PlaylistTimeline {
         let loader = main.loader
         let result = wait.wait { () -> Result<PlaylistTimeline, PlaybackError>? in
@@ -92,6 +98,7 @@ final class HLSReading {
 
     // MARK: Tracks
 
+    /// The tracks of the presentation.
     var tracks: [ContentTrack] {
         var tracks: [ContentTrack] = []
         if main.media.contains(.picture) { tracks.append(ContentTrack(id: Self.id(.video, 0), kind: .video)) }
@@ -110,10 +117,12 @@ final class HLSReading {
         return tracks
     }
 
+    /// Returns the ID of a track.
     static func id(_ kind: ContentTrack.Kind, _ index: Int) -> ContentTrack.ID {
         ContentTrack.ID(rawValue: "\(kind.rawValue)/\(index)")
     }
 
+    /// Selects a rendition of a kind by its index, or none if `index` is nil.
     func select(_ index: Int?, of kind: ContentTrack.Kind) throws(PlaybackError) {
         guard selected[kind] != index else { return }
         let timeline = try waitForTimeline()
@@ -132,6 +141,7 @@ final class HLSReading {
         }
     }
 
+    /// Selects an audio rendition, which begins at a position.
     private func choose(sound index: Int?, at position: TimeSpan, of timeline: PlaylistTimeline) throws(PlaybackError) {
         sound?.loader.stop()
         sound = nil
@@ -150,7 +160,7 @@ final class HLSReading {
         sound = reader
     }
 
-    /// - Parameter uris: the alternatives, the best first.
+    /// Returns a loader for a rendition with alternative addresses, in descending order of preference.
     private func loader(of uris: [[String]], _ bounds: LoaderBounds, _ timeline: PlaylistTimeline) -> RenditionLoader {
         let variants = RenditionVariants(uris: uris, variables: presentation.variants.variables, choice: nil)
         return RenditionLoader(
@@ -159,6 +169,7 @@ final class HLSReading {
 
     // MARK: Reading
 
+    /// Seeks all renditions to a position, and returns it.
     func seek(to position: TimeSpan) -> TimeSpan {
         waiting.removeAll()
         (given, isDrained, failure) = (0, false, nil)
@@ -172,6 +183,7 @@ final class HLSReading {
         return position
     }
 
+    /// Returns the next item; nil at the end.
     func next() throws(PlaybackError) -> ContentItem? {
         while given == waiting.count {
             waiting.removeAll(keepingCapacity: true)
@@ -185,7 +197,7 @@ final class HLSReading {
                 try readOn()
             } catch {
                 guard error != .interrupted else { throw error }
-                // What the decoder holds back has come, and is shown before the end is told.
+                // The frames that the decoder holds back are delivered before the failure.
                 failure = error
                 append((try? decoder.drain()) ?? [])
             }
@@ -207,6 +219,7 @@ final class HLSReading {
         return item
     }
 
+    /// Decodes the next packet in decoding order.
     private func readOn() throws(PlaybackError) {
         let pictures = try main.head(&clocks, name)
         if let back = main.takeReturn() { return try goBack(back) }
@@ -230,7 +243,8 @@ final class HLSReading {
         }
     }
 
-    /// A segment is read again from its beginning, of another variant: goes on behind what was given out, which is all.
+    /// Restarts with a segment of another variant, which replaces one that was partly read. All items that were
+    /// delivered are skipped.
     private func goBack(_ back: RenditionReader.Return) throws(PlaybackError) {
         do throws(CodecError) {
             append(
@@ -238,6 +252,7 @@ final class HLSReading {
         } catch { throw .notPlayable(name, reason: "\(error)") }
     }
 
+    /// Adds decoded samples.
     private func append(_ samples: [PresentationSample]) {
         for sample in samples {
             if case .metadata(let bytes, let position) = sample {
@@ -248,6 +263,7 @@ final class HLSReading {
         }
     }
 
+    /// Adds metadata that was not delivered before.
     private func append(_ metadata: [TimedMetadata]) {
         for metadata in metadata where !told.contains(metadata) {
             told.append(metadata)
@@ -257,7 +273,7 @@ final class HLSReading {
         }
     }
 
-    /// What lies beside the packets: messages, texts, date ranges.
+    /// Adds event messages, subtitles and date ranges up to a time.
     private func tell(of reader: RenditionReader, to time: TimeSpan) {
         append(reader.takeMessages())
         if let subtitles { waiting += subtitles.read(to: time, clocks) }

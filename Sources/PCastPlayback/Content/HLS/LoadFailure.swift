@@ -1,27 +1,27 @@
 internal import PCastHLS
 
-/// Why a resource of a presentation was not had.
+/// A failure to load a resource of a presentation.
 struct LoadFailure: Error {
     var failure: ReloadFailure
-    /// For people.
+    /// The reason, for people.
     var reason: String
-    /// It came, and cannot be deciphered by whoever asks.
+    /// Whether the resource was loaded but cannot be decrypted.
     var isUndecipherable = false
-    /// What was asked for; nil where it was nothing in particular.
+    /// The address of the resource; nil if it is unknown.
     var uri: String?
 
-    /// Whether asking again may help.
+    /// Whether a retry is useless.
     var isFinal: Bool { isUndecipherable || failure.isFinal }
 
-    /// The same of what is not being made any more.
+    /// Whether a retry is useless for media on demand.
     var isFinalOnDemand: Bool { isUndecipherable || failure.isFinalOnDemand }
 
-    /// Something came, and asking again brings the same.
+    /// Whether a resource was loaded and a retry would load the same.
     var isAboutContent: Bool { if case .unreadable = failure { true } else { isFinal } }
 
-    /// - Parameter name: of the item, where the failure tells no address.
+    /// Returns the error for the player. `item` is the name of the item, for a failure without an address.
     func playbackError(_ item: String) -> PlaybackError {
-        // A resource that stands within its address has no name.
+        // A data URI contains the resource itself and has no name.
         let name = uri.flatMap { $0.hasPrefix("data:") ? nil : ContentAddress.withoutSecrets(URIReference($0)) } ?? item
         if isUndecipherable { return .notPlayable(name, reason: reason) }
         switch failure {

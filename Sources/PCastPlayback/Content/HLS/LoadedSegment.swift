@@ -2,51 +2,57 @@ internal import PCastCore
 internal import PCastHLS
 internal import Synchronization
 
-/// A segment that is loaded, or being loaded.
+/// A segment that is loaded, completely or in part.
 final class LoadedSegment: Sendable {
-    /// In its own playlist.
+    /// The media sequence number in its playlist.
     let number: Int64
-    /// Which variant it is of; nil for a rendition of its own.
+    /// The index of its variant; nil for a rendition without variants.
     let rung: Int?
-    /// Where it lies: as its playlist says, until its media are read or those before them.
+    /// The position of its beginning: from the playlist, and corrected when its media or earlier media are read.
     var start: TimeSpan { place.withLock { $0.start } }
+    /// The duration from the playlist, and corrected when the next segment is read.
     var duration: TimeSpan { place.withLock { $0.duration } }
-    /// By which timestamps go on from segment to segment.
+    /// The clock of its timestamps.
     let clock: SegmentClock
     let initialization: [UInt8]
     let bytes: SegmentBytes
-    /// The reader has begun with it.
+    /// Whether the reader has begun to read it.
     let isBegun = Atomic(false)
-    /// It was left for another variant's of the same moments: what came of it is all that will.
+    /// Whether it was replaced by a segment of another variant for the same time. No more of it is loaded.
     var isLeft: Bool { left.load(ordering: .acquiring) }
     private let left = Atomic(false)
 
+    /// The position of the segment.
     private struct Place {
         var start: TimeSpan
         var duration: TimeSpan
-        /// How far the timeline is ahead of its timestamps.
+        /// The position minus the timestamp; nil before its media are read.
         var offset: TimeSpan?
     }
 
     private let place: Mutex<Place>
-    /// Its playlist's word on it was corrected by media that were read.
+    /// Whether its position in the playlist was corrected by media that were read.
     let isMeasured: Bool
 
+    /// The position of its end.
     var end: TimeSpan { place.withLock { $0.start + $0.duration } }
 
-    /// How far the timeline is ahead of its timestamps, as it was found when it was read first; nil before.
+    /// The position minus the timestamp, from the first time it was read; nil before.
     var offset: TimeSpan? {
         get { place.withLock { $0.offset } }
         set { place.withLock { $0.offset = newValue } }
     }
 
+    /// Moves the segment by a distance.
     func move(by distance: TimeSpan) { place.withLock { $0.start += distance } }
 
-    /// Another begins there.
+    /// Sets the position of its end, at which the next one begins.
     func setEnd(_ end: TimeSpan) { place.withLock { $0.duration = max(end - $0.start, .zero) } }
 
+    /// Marks the segment as replaced.
     func leave() { left.store(true, ordering: .releasing) }
 
+    /// Creates a segment.
     init(
         number: Int64, rung: Int?, start: TimeSpan, duration: TimeSpan, clock: SegmentClock, initialization: [UInt8],
         bytes: SegmentBytes, isMeasured: Bool = false
@@ -57,8 +63,8 @@ final class LoadedSegment: Sendable {
     }
 }
 
-/// Within one of these timestamps mean the same in each rendition: a discontinuity sequence number of a presentation that
-/// has not restarted.
+/// The clock of timestamps, which all renditions share: a discontinuity sequence number of a presentation that has not
+/// restarted.
 struct SegmentClock: Hashable, Sendable {
     var epoch: Int
     var discontinuity: Int64

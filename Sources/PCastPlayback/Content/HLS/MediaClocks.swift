@@ -1,31 +1,34 @@
 internal import PCastCodecs
 internal import PCastCore
 
-/// Where the timestamps of segments lie on the timeline: the same for all renditions of a presentation.
+/// The offsets from timestamps of segments to positions, which all renditions of a presentation share.
 ///
-/// Set by the first segment that is read of each clock, and kept: so a picture is at the same position whenever it is
-/// read. Only where timestamps jump, for a server forgot to tell of a discontinuity, are they set anew.
+/// The first segment that is read of each clock sets the offset, so that a frame always has the same position. The
+/// offset changes only if timestamps jump without a discontinuity tag.
 struct MediaClocks {
     private var offsets: [SegmentClock: TimeSpan] = [:]
     private var order: [SegmentClock] = []
 
+    /// The maximum number of clocks.
     private static let capacity = 1_024
-    /// From the playlist's word, of a segment that does not follow what was read.
+    /// The maximum difference from the playlist for a segment that does not follow one that was read.
     private static let farthest = TimeSpan.seconds(10 as Int64)
-    /// The playlist and the timestamps say the same.
+    /// The maximum difference at which playlist and timestamps agree.
     private static let agreement = TimeSpan.milliseconds(500)
-    /// What was read and the playlist say the same; then the playlist is more exact.
+    /// The maximum difference at which playlist and earlier media agree. The playlist is then more precise.
     private static let exactness = TimeSpan.milliseconds(100)
 
-    /// How far the timeline is ahead of timestamps.
+    /// Returns the offset of a segment: its position minus its timestamp.
     ///
-    /// Timestamps go on within a discontinuity (RFC 8216, section 6.3.3). Where they jump without one, a segment is placed
-    /// behind the media that were read before it.
+    /// Timestamps are continuous within a discontinuity sequence number (RFC 8216, section 6.3.3). If they jump, the
+    /// segment is placed after the media that were read before it.
     ///
     /// - Parameters:
-    ///   - first: the timestamp of what a segment begins with.
-    ///   - wrap: after how long timestamps begin anew.
-    ///   - end: of the media of the segment before; nil where this one does not follow it.
+    ///   - segment: The segment.
+    ///   - first: The timestamp of its first frame.
+    ///   - wrap: The period after which timestamps wrap around; nil if they do not.
+    ///   - end: The end of the media of the previous segment; nil if the segment does not follow it.
+    /// - Returns: The offset.
     mutating func offset(
         of segment: LoadedSegment, first: TimeSpan, wrap: TimeSpan?, behind end: MediaEnd?
     ) -> TimeSpan {
@@ -43,21 +46,21 @@ struct MediaClocks {
         return offset
     }
 
-    /// Whether a segment lies where its timestamps say.
+    /// Whether the position from the timestamps is plausible.
     private func isRight(
         _ position: TimeSpan, of segment: LoadedSegment, _ expected: TimeSpan, behind end: MediaEnd?
     ) -> Bool {
         if (position - segment.start).magnitude <= Self.agreement { return true }
         if let end { return (position - end.position).magnitude <= Self.agreement + end.interval }
         if segment.isMeasured { return false }
-        // Nothing before it was read: the playlist's durations may be wrong by much, the more the further off it lies.
+        // If no media before it were read, the error of the playlist may be great and increases with the distance.
         return (position - segment.start).magnitude <= Self.farthest + segment.duration + segment.start.magnitude / 2
     }
 
-    /// That of a segment whose clock is known; nil where it is not.
+    /// Returns the offset of a segment's clock; nil if it is unknown.
     func offset(of segment: LoadedSegment) -> TimeSpan? { offsets[segment.clock] }
 
-    /// A time by a clock that begins anew, in the turn that is nearest to what is expected.
+    /// Returns the time of a clock that wraps around, in the period that is nearest to `expected`.
     static func unwound(_ time: TimeSpan, near expected: TimeSpan, _ wrap: TimeSpan?) -> TimeSpan {
         guard let wrap else { return time }
         let turns = ((expected - time).seconds / wrap.seconds).rounded()
@@ -65,9 +68,9 @@ struct MediaClocks {
     }
 }
 
-/// Where the media of a segment end, behind which those of the next lie.
+/// The end of the media of a segment, after which the next segment begins.
 struct MediaEnd: Sendable {
     var position: TimeSpan
-    /// The longest between two pictures.
+    /// The longest interval between two frames.
     var interval: TimeSpan
 }

@@ -1,20 +1,21 @@
 internal import PCastCore
 internal import PCastHLS
 
-/// What a rendition's loader loads next: a segment, or one from a part on.
+/// The next segment for a loader, or its remaining parts.
 struct NextSegment: Sendable {
     var placed: PlacedSegment
     var segment: MediaSegment
-    /// The part that is begun with, from zero: behind those that lie before a position that is gone to.
+    /// The index of the first part to load, which is greater than zero after a seek into a partial segment.
     var firstPart = 0
-    /// Where it begins: the segment, or that part.
+    /// The position of the segment, or of its first part to load.
     var start: TimeSpan
 
+    /// The duration from `start` to the end of the segment.
     var duration: TimeSpan { placed.end - start }
 
-    /// By its number, or by the position where there is none. What has left the window is passed over, as are gaps.
-    ///
-    /// - Parameter isLanding: somebody has gone to this position, so that nothing before it is needed.
+    /// Finds the segment by its number, or by the position if there is no number; nil if there is none. Segments that
+    /// left the window and gaps are skipped. `isLanding` is true after a seek to the position, so media before it is
+    /// not needed.
     init?(
         _ number: Int64?, at position: TimeSpan, in timeline: PlaylistTimeline, usingParts usesParts: Bool,
         isLanding: Bool
@@ -34,8 +35,8 @@ struct NextSegment: Sendable {
         }
         guard let first, let segment = media(first) else { return nil }
         (placed, self.segment, start) = (first, segment, first.start)
-        // Parts of transport streams need not say again which streams there are; what has an initialization can be begun with
-        // at each part that holds a key frame.
+        // Parts of transport streams may lack the program tables. With an initialization section, loading can begin at
+        // each part with a key frame.
         guard usesParts, isLanding, segment.initialization != nil,
             let part = timeline.independentPart(for: position), part.segment == first.number, part.index > 0
         else { return }

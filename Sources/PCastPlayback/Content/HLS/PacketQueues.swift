@@ -1,31 +1,32 @@
 internal import PCastCodecs
 internal import PCastCore
 
-/// Packets of a segment that wait to be taken, those of each medium in their order; and how many were taken, so that a segment
-/// that has to be read again goes on where it was.
+/// The packets of a segment that wait to be decoded, by medium and in order. The number of taken packets is kept, so
+/// that a segment that is read again continues at the same packet.
 struct PacketQueues {
     private var queues: [PresentationMedium: [CodedPacket]] = [:]
-    /// Of this segment, taken or passed over.
+    /// The number of packets of this segment that were taken or skipped.
     private var taken: [PresentationMedium: Int] = [:]
-    /// So many more are left out.
+    /// The number of packets to skip.
     private var skipping: [PresentationMedium: Int] = [:]
 
-    /// Decoders of sound need a little of what comes before.
+    /// The duration of audio before the target of a seek that the decoder needs.
     private static let lead = TimeSpan.milliseconds(200)
 
-    /// Another segment comes.
+    /// Begins another segment.
     mutating func removeAll() {
         queues.removeAll()
         taken.removeAll()
         skipping.removeAll()
     }
 
-    /// The same segment comes from its beginning again.
+    /// Begins the same segment again.
     mutating func beginAgain() {
         queues.removeAll()
         skipping = taken
     }
 
+    /// Adds a packet, unless it was taken before.
     mutating func append(_ packet: CodedPacket) {
         if let count = skipping[packet.medium], count > 0 {
             skipping[packet.medium] = count - 1
@@ -34,9 +35,10 @@ struct PacketQueues {
         }
     }
 
+    /// Whether there is a packet of a medium.
     func has(_ medium: PresentationMedium) -> Bool { queues[medium]?.isEmpty == false }
 
-    /// Which is to be decoded first.
+    /// The packet with the least decoding time; nil if there is none.
     var first: (time: TimeSpan, medium: PresentationMedium)? {
         let heads = queues.compactMap { medium, packets in
             packets.first.map { (time: $0.decodingTime ?? .zero, medium: medium) }
@@ -44,16 +46,17 @@ struct PacketQueues {
         return heads.min { $0.time < $1.time }
     }
 
+    /// Returns and removes the first packet of a medium; nil if there is none.
     mutating func take(_ medium: PresentationMedium) -> CodedPacket? {
         guard has(medium) else { return nil }
         taken[medium, default: 0] += 1
         return queues[medium]?.removeFirst()
     }
 
-    /// Forgets what waits of a medium.
+    /// Removes all packets of a medium.
     mutating func drop(_ medium: PresentationMedium) { queues[medium] = nil }
 
-    /// Leaves out what need not be decoded for what is seen and heard from a position on.
+    /// Skips the packets that are not needed to display the media from a position on.
     mutating func passOver(to target: TimeSpan) {
         if let pictures = queues[.picture],
             let key = pictures.lastIndex(where: {

@@ -1,7 +1,8 @@
 internal import PCastHLS
 internal import Synchronization
 
-/// The part that a playlist says will be next, asked for before it is there (`EXT-X-PRELOAD-HINT`).
+/// The requests for the partial segment that a playlist announces as the next one (`EXT-X-PRELOAD-HINT`), before it is
+/// available.
 final class PartHints: Sendable {
     private struct Hinted {
         var uri: String
@@ -12,9 +13,10 @@ final class PartHints: Sendable {
     private let fetcher: HLSFetcher
     private let hinted = Mutex<Hinted?>(nil)
 
+    /// Creates a client without a request.
     init(_ fetcher: HLSFetcher) { self.fetcher = fetcher }
 
-    /// Asks for it, unless it has been asked for.
+    /// Requests the announced part, unless it is requested already.
     func follow(_ hint: PreloadHint?, base: URIReference) {
         guard let hint else { return }
         let uri = URIReference(hint.uri).resolved(against: base).text
@@ -22,7 +24,7 @@ final class PartHints: Sendable {
             if let old = hinted, old.uri == uri, old.start == hint.start { return nil }
             defer {
                 let fetcher = fetcher
-                // Without a range where it is the whole: then it may not be known how long it will be.
+                // A whole resource is requested without a range, because its length may be unknown.
                 let range = hint.start == 0 && hint.length == nil ? nil : (hint.start, hint.length)
                 let task = Task { await Self.fetch(uri, range, by: fetcher) }
                 hinted = Hinted(uri: uri, start: hint.start, task: task)
@@ -32,6 +34,7 @@ final class PartHints: Sendable {
         stale?.task.cancel()
     }
 
+    /// Loads a part; nil on failure.
     private static func fetch(
         _ uri: String, _ range: (offset: Int64, length: Int64?)?, by fetcher: HLSFetcher
     ) async -> [UInt8]? {
@@ -44,7 +47,7 @@ final class PartHints: Sendable {
         return collected.withLock { $0 }
     }
 
-    /// The bytes of a part that was asked for; nil where it was not, or did not come.
+    /// Returns the bytes of a part that was announced; nil if it was not requested, failed, or has another length.
     func take(_ uri: String, _ range: ByteRange?) async -> [UInt8]? {
         let task: Task<[UInt8]?, Never>? = hinted.withLock { hinted in
             guard let old = hinted, old.uri == uri, old.start == range?.offset ?? 0 else { return nil }
@@ -55,5 +58,6 @@ final class PartHints: Sendable {
         return bytes
     }
 
+    /// Cancels the request.
     func stop() { hinted.withLock { $0 }?.task.cancel() }
 }

@@ -3,19 +3,20 @@ internal import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
-/// Loads a media playlist, and again as long as it grows (`PlaylistReload` says when).
+/// Loads a media playlist and reloads it while it grows. `PlaylistReload` schedules the requests.
 final class PlaylistFollower: Sendable {
+    /// The state of the playlist.
     struct State {
         var timeline: PlaylistTimeline?
-        /// Where the playlist came from, by which its addresses are resolved.
+        /// The address from which the playlist came, for relative addresses.
         var base = URIReference("")
-        /// Which of the addresses that was.
+        /// The address that was requested.
         var uri = ""
-        /// Nothing more of it will come.
+        /// The failure after which no more requests follow; nil for none.
         var failure: LoadFailure?
-        /// It could not be loaded again of late, and is asked for all the same; nil when it came.
+        /// The failure of recent reloads, which are retried; nil after a success.
         var trouble: LoadFailure?
-        /// Rises with each that is new.
+        /// The number of changes.
         var version = 0
     }
 
@@ -25,28 +26,27 @@ final class PlaylistFollower: Sendable {
         case tick
     }
 
-    /// So often each address is asked for a playlist that nobody has seen yet, before that is given up.
+    /// The number of requests per address before the first playlist counts as failed.
     private static let firstTries = 3
-    /// So often each address is asked again for what is known already, before that is trouble.
+    /// The number of reloads per address before a failure is reported.
     private static let reloadTries = 2
 
+    /// The alternative addresses of the playlist.
     let uris: [String]
     private let fetcher: HLSFetcher
     private let variables: [PlaylistVariable]
     private let state = Mutex(State())
+    /// The signal of changes.
     let changes = ChangeSignal()
     private let advanced: @Sendable (PlaylistTimeline) -> Void
     private let changed: @Sendable () -> Void
     private let failed: @Sendable (String) -> Void
     private let task = Mutex<Task<Void, Never>?>(nil)
 
-    /// - Parameters:
-    ///   - uris: the same playlist at each.
-    ///   - aligned: another rendition's timeline, on which this one's is placed.
-    ///   - first: what was loaded already, and where it came from.
-    ///   - failed: called with an address that could not be had.
-    ///   - advanced: called with each playlist that is not stale, before `changed`.
-    ///   - changed: called after each change, from any thread.
+    /// Creates a follower, which begins to load. `uris` are alternative addresses of one playlist. `aligned` is the
+    /// timeline of another rendition, on which this one is placed. `first` is a playlist that was loaded already, with
+    /// its address. `failed` is called with an address that failed. `advanced` is called with each playlist that is not
+    /// stale, before `changed`. `changed` is called after each change, from any thread.
     init(
         _ uris: [String], fetcher: HLSFetcher, variables: [PlaylistVariable], alignedWith aligned: PlaylistTimeline?,
         first: (MediaPlaylist, base: String)? = nil, failed: @escaping @Sendable (String) -> Void = { _ in },
@@ -59,11 +59,13 @@ final class PlaylistFollower: Sendable {
         task.withLock { $0 = following }
     }
 
+    /// The current state.
     var current: State { state.withLock { $0 } }
 
+    /// The timeline of the playlist; nil before it is loaded.
     var timeline: PlaylistTimeline? { state.withLock { $0.timeline } }
 
-    /// Media were read that lie elsewhere than the playlist says.
+    /// Moves the timeline from a position on, because media differ from the playlist.
     func move(from position: TimeSpan, by distance: TimeSpan) {
         state.withLock { state in
             state.timeline?.move(from: position, by: distance)
@@ -71,7 +73,7 @@ final class PlaylistFollower: Sendable {
         }
     }
 
-    /// The media of the last segment end there.
+    /// Sets the end of the timeline, at which the media of the last segment end.
     func end(at position: TimeSpan) {
         state.withLock { state in
             state.timeline?.end(at: position)
@@ -79,8 +81,10 @@ final class PlaylistFollower: Sendable {
         }
     }
 
+    /// Ends all requests.
     func stop() { task.withLock { $0?.cancel() } }
 
+    /// Runs the schedule of requests until the end of the playlist, a final failure, or the stop.
     private func follow(_ aligned: PlaylistTimeline?, _ first: (MediaPlaylist, base: String)?) async {
         var machine = PlaylistReload(mirrors: uris.count, seed: .random(in: 0 ... .max), at: MonotonicClock.now())
         let (events, inbox) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingNewest(16))
@@ -105,7 +109,7 @@ final class PlaylistFollower: Sendable {
                 case .abandon(let id):
                     if loading?.id == id { loading?.task.cancel() }
                     failed(asked)
-                    // It was waited for long: its end, which comes next, counts once more.
+                    // The request took long, so its cancellation, which follows, counts as a second failure.
                     troubles += 1
                 case .stale, .recovered: break
                 case .ended: return
@@ -149,6 +153,7 @@ final class PlaylistFollower: Sendable {
         }
     }
 
+    /// Reports the failure of recent reloads.
     private func note(trouble: LoadFailure) {
         guard timeline != nil else { return }
         state.withLock { $0.trouble = trouble }
@@ -156,12 +161,14 @@ final class PlaylistFollower: Sendable {
         changed()
     }
 
+    /// Reports a final failure.
     private func giveUp(_ failure: LoadFailure) {
         state.withLock { $0.failure = failure }
         changes.raise()
         changed()
     }
 
+    /// Handles a playlist that was loaded.
     private func take(_ playlist: MediaPlaylist, _ base: String, _ uri: String, _ aligned: PlaylistTimeline?) {
         state.withLock { state in
             state.trouble = nil
@@ -179,10 +186,11 @@ final class PlaylistFollower: Sendable {
         changed()
     }
 
+    /// Loads a playlist for a request.
     private func load(_ request: PlaylistReload.Request) async -> Event {
         let uri = request.directives.applied(to: uris[request.mirror])
         do throws(LoadFailure) {
-            // How long is waited for an answer says the machine.
+            // The schedule determines the actual timeout.
             let (bytes, base) = try await fetcher.get(
                 uri, limit: Int64(PlaylistLimits.textSize), timeout: .seconds(120))
             let playlist: PCastHLS.Playlist

@@ -1,26 +1,28 @@
 internal import PCastIO
 internal import Synchronization
 
-/// What the reader of a content waits for: that something came, or that somebody wants it elsewhere.
+/// The wait of a content's reader for data or an interruption.
 final class ReaderWait: Sendable {
     private let signal = WakeSignal()
     private let interrupted = Atomic(false)
 
-    /// Something has changed.
+    /// Signals a change.
     func raise() { signal.raise() }
 
-    /// Ends this wait, or the next.
+    /// Interrupts the current wait or the next one.
     func interrupt() {
         interrupted.store(true, ordering: .releasing)
         signal.raise()
     }
 
+    /// Whether there is an interruption.
     var isInterrupted: Bool { interrupted.load(ordering: .acquiring) }
 
-    /// Whether there was an interruption; there is none any more.
+    /// Returns whether there was an interruption, and clears it.
     func takeInterruption() -> Bool { interrupted.exchange(false, ordering: .acquiringAndReleasing) }
 
-    /// Waits until `condition` answers something; nil when it is interrupted. By one thread at a time.
+    /// Waits until `condition` returns a value, and returns it; nil after an interruption. Only one thread at a time
+    /// may wait.
     func wait<Value>(for condition: () -> Value?) -> Value? {
         while !isInterrupted {
             if let value = condition() { return value }

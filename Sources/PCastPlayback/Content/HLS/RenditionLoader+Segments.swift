@@ -3,10 +3,12 @@ internal import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
-/// What becomes of a segment while it comes.
+/// The progress of a segment that is loaded.
 extension RenditionLoader: SegmentLoad.Owner {
+    /// The follower of the current variant's playlist.
     var follower: PlaylistFollower? { state.withLock { $0.follower } }
 
+    /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
     func take(_ segment: LoadedSegment, of generation: Int) -> Bool {
         let isTaken = state.withLock { state in
             guard state.generation == generation else { return false }
@@ -17,6 +19,7 @@ extension RenditionLoader: SegmentLoad.Owner {
         return isTaken
     }
 
+    /// Records the throughput of a transfer.
     func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool) {
         let rate = choice.withLock { choice in
             choice?.downloaded(bytes: bytes, in: span, isPaced: isPaced)
@@ -25,6 +28,7 @@ extension RenditionLoader: SegmentLoad.Owner {
         if let rate { steering?.measured(rate) }
     }
 
+    /// Handles the failure of a segment. Returns whether another pathway, address or variant replaces it.
     func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool {
         guard let uri = follower?.current.uri else { return false }
         if let steering, let pathway = variants.pathway(of: uri) {
@@ -44,7 +48,7 @@ extension RenditionLoader: SegmentLoad.Owner {
                 uris.contains { $0 != uri && !state.failedAddresses.isUnrecoverable($0, at: now) }
             }
             guard isAlternative else { return false }
-            // Another of its segments may be there.
+            // The failure is not final, because other segments at the address may be available.
             state.failedAddresses.add([uri], isFinal: false, at: now)
             state.leaving = failure
             leave(segment, &state)
@@ -52,16 +56,18 @@ extension RenditionLoader: SegmentLoad.Owner {
         }
     }
 
+    /// Removes a segment that is replaced.
     private func leave(_ segment: LoadedSegment?, _ state: inout State) {
         guard let segment, state.segments.last === segment else { return }
         segment.leave()
         state.segments.removeLast()
     }
 
+    /// Decides whether a segment arrives too slowly, and cancels it in favor of a lower variant.
     func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival) {
         let abandoned = state.withLock { state -> Task<SegmentLoad.End, Never>? in
             guard state.segments.last === segment else { return nil }
-            // One that is read already is played while it comes. It is late when its end is.
+            // A segment that is already being read is played while it arrives, so it is late only at its end.
             let isBegun = segment.isBegun.load(ordering: .relaxed)
             let buffered = max((isBegun ? segment.end : segment.start) - state.reached, .zero)
             let measured: (bytes: Int64, span: TimeSpan) =

@@ -4,57 +4,63 @@ internal import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
-/// Loads one rendition's segments in order, as much as its bounds allow: what is pictures and sound in one, a language's
-/// sound, or subtitles.
+/// Loads the segments of one rendition in order, within its limits. The rendition has video with or without audio, only
+/// audio, or subtitles.
 final class RenditionLoader: Sendable {
+    /// The state of the loader.
     struct State {
         var segments: [LoadedSegment] = []
-        /// Rises with each seek; what belongs to an earlier one is not taken.
+        /// The number of seeks. Segments of an earlier one are discarded.
         var generation = 0
-        /// What comes next, and of which timeline.
+        /// The position of the next segment; nil before the first seek.
         var position: TimeSpan?
+        /// The number of the next segment; nil to find it by position.
         var number: Int64?
+        /// The position of the reader.
         var reached = TimeSpan.zero
-        /// Somebody has gone there, and nothing of it was loaded yet.
+        /// Whether no segment was loaded since the last seek.
         var isLanding = true
         var isAtEnd = false
         var failure: LoadFailure?
         var rung = 0
         var follower: PlaylistFollower?
         var fetching: Task<SegmentLoad.End, Never>?
-        /// So many pathways were left since a segment came.
+        /// The number of pathways that failed since the last loaded segment.
         var leftPathways = 0
         var failedAddresses = FailedAddresses()
-        /// Why the present address is to be left for another.
+        /// The failure because of which the current address is replaced; nil for none.
         var leaving: LoadFailure?
     }
 
+    /// The variants of the rendition.
     let variants: RenditionVariants
     private let fetcher: HLSFetcher
     private let bounds: LoaderBounds
     private let usesParts: Bool
+    /// The wait of the reader.
     let wait: ReaderWait
     let state = Mutex(State())
+    /// The selection of a variant; nil if there is only one.
     let choice: Mutex<VariantChoice?>
     private let changes = ChangeSignal()
     private let hints: PartHints
+    /// The content steering; nil if there is only one pathway.
     let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
     private let aligned: PlaylistTimeline?
-    /// Of all variants, as their playlists come.
+    /// The wall-clock time of the live edge, from the playlists of all variants.
     private let liveEdge = Mutex(LiveEdgeClock())
 
-    /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
+    /// The time for which a segment is retried: twice the timeout of a request.
     private let timeout: TimeSpan
-    /// Places of the same moment in two variants differ by less.
+    /// The maximum difference of the positions of equal segments in two variants.
     private static let tolerance = TimeSpan.milliseconds(250)
-    /// Media lie elsewhere than a playlist says when they are off by more.
+    /// The difference between media and playlist from which on the timeline is corrected.
     private static let placeTolerance = TimeSpan.milliseconds(100)
 
-    /// - Parameters:
-    ///   - first: the playlist of the least variant, where it was loaded already.
-    ///   - aligned: the timeline that this one is placed on.
-    ///   - steering: who says which pathway to take; nil where there is one.
+    /// Creates a loader, which begins to load the playlist. `first` is the playlist of the lowest variant if it was
+    /// loaded already. `aligned` is the timeline on which this one is placed. `steering` is the content steering; nil
+    /// if there is only one pathway.
     init(
         _ variants: RenditionVariants, fetcher: HLSFetcher, bounds: LoaderBounds, usesParts: Bool, wait: ReaderWait,
         alignedWith aligned: PlaylistTimeline? = nil, first: (MediaPlaylist, base: String)? = nil,
@@ -76,6 +82,7 @@ final class RenditionLoader: Sendable {
         task.withLock { $0 = running }
     }
 
+    /// Creates a follower for the playlist of a variant.
     private func follower(
         of rung: Int, alignedWith aligned: PlaylistTimeline?, first: (MediaPlaylist, base: String)? = nil
     ) -> PlaylistFollower {
@@ -95,7 +102,7 @@ final class RenditionLoader: Sendable {
             })
     }
 
-    /// The addresses of a rung that are worth asking; all where none is.
+    /// Returns the addresses of a variant that have not failed, or all if there are none.
     private func uris(of rung: Int) -> [String] {
         let all = variants.uris(of: rung, in: steering?.order ?? [])
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
@@ -104,6 +111,7 @@ final class RenditionLoader: Sendable {
         return possible.isEmpty ? all : possible
     }
 
+    /// Ends all transfers.
     func stop() {
         task.withLock { $0?.cancel() }
         steering?.stop()
@@ -115,38 +123,43 @@ final class RenditionLoader: Sendable {
         }
     }
 
-    // MARK: For the reader
+    // MARK: Reader
 
-    /// nil until the playlist came.
+    /// The timeline of the playlist; nil before it is loaded.
     var timeline: PlaylistTimeline? { state.withLock { $0.follower }?.timeline }
 
-    /// What the live edge tells of wall time; empty for what never was live.
+    /// The anchors of wall-clock time from the live edge; empty for content that was never live.
     var edgeAnchors: [TimecodeAnchor] { liveEdge.withLock { $0.anchors } }
 
-    /// Rises with each change of the playlist.
+    /// The number of changes of the playlist.
     var version: Int { state.withLock { $0.follower }?.current.version ?? 0 }
 
+    /// The index of the current variant.
     var currentRung: Int { state.withLock { $0.rung } }
 
-    /// Why nothing more will come; what is loaded can be read.
+    /// The failure after the loaded segments; nil for none.
     var failure: LoadFailure? { state.withLock { $0.failure } }
 
-    /// The end of what was loaded without a hole.
+    /// The end of the loaded media without gaps; nil if there is none.
     var loadedEnd: TimeSpan? {
         state.withLock { $0.segments.last { $0.bytes.isComplete }?.end }
     }
 
+    /// The next step of the reader.
     enum Next {
+        /// Read this segment.
         case segment(LoadedSegment)
+        /// The rendition has ended.
         case end
+        /// Loading has failed.
         case failed(LoadFailure)
     }
 
-    /// The segment behind another; nil while it is not there.
+    /// Returns the segment after another one; nil if it is not available yet.
     func next(after segment: LoadedSegment?) -> Next? {
         let next: Next? = state.withLock { state in
             if let segment, segment.isLeft {
-                // Another variant's takes its place.
+                // A segment of another variant replaces it.
                 if let other = state.segments.first(where: { $0.end > segment.start + Self.tolerance }) {
                     return .segment(other)
                 }
@@ -166,7 +179,7 @@ final class RenditionLoader: Sendable {
         return next ?? failure.map { .failed($0) }
     }
 
-    /// What was read up to here is needed no more, but for what is kept behind.
+    /// Records the position of the reader, and removes segments that lie far behind it.
     func read(to position: TimeSpan) {
         state.withLock { state in
             state.reached = position
@@ -177,9 +190,8 @@ final class RenditionLoader: Sendable {
         changes.raise()
     }
 
-    /// Goes elsewhere: loads from there, where it is not loaded.
-    ///
-    /// - Returns: the segment from which to read, if it is there.
+    /// Seeks to a position, and loads from there if necessary. Returns the segment of the position if it is loaded; nil
+    /// otherwise.
     func seek(to position: TimeSpan) -> LoadedSegment? {
         let (found, fetching): (LoadedSegment?, Task<SegmentLoad.End, Never>?) = state.withLock { state in
             state.reached = position
@@ -198,7 +210,7 @@ final class RenditionLoader: Sendable {
         return found
     }
 
-    /// A segment's media begin there, and not where its playlist said: those behind it follow.
+    /// Moves a segment to the position of its media, with all later segments.
     func place(_ segment: LoadedSegment, at start: TimeSpan) {
         let isMoved = state.withLock { state in
             let before = segment.start
@@ -215,7 +227,8 @@ final class RenditionLoader: Sendable {
         if isMoved { changes.raise() }
     }
 
-    /// The media of a segment were read, and end there: of the last one that is where everything ends.
+    /// Records the end of a segment's media. For the last segment of a complete presentation, it is the end of the
+    /// timeline.
     func end(_ segment: LoadedSegment, at position: TimeSpan) {
         guard let follower, let timeline = follower.timeline, !timeline.playlist.isLive,
             let last = timeline.segments.last,
@@ -227,6 +240,7 @@ final class RenditionLoader: Sendable {
 
     // MARK: Loading
 
+    /// Loads segments until the task is cancelled.
     private func run() async {
         while !Task.isCancelled {
             let count = changes.count
@@ -252,7 +266,7 @@ final class RenditionLoader: Sendable {
         }
     }
 
-    /// Whether there is room.
+    /// Whether the limits permit another segment.
     private var wantsMore: Bool {
         state.withLock { state in
             guard state.position != nil, state.failure == nil, !state.isAtEnd else { return false }
@@ -262,6 +276,7 @@ final class RenditionLoader: Sendable {
         }
     }
 
+    /// Returns the next segment to load; nil if there is none yet.
     private func nextLoad() -> SegmentLoad? {
         guard wantsMore else { return nil }
         let load: SegmentLoad? = state.withLock { state in
@@ -287,6 +302,7 @@ final class RenditionLoader: Sendable {
         return load
     }
 
+    /// Handles the end of a segment's transfer.
     private func finish(_ load: SegmentLoad, _ end: SegmentLoad.End) {
         state.withLock { state in
             state.fetching = nil
@@ -294,7 +310,7 @@ final class RenditionLoader: Sendable {
             switch end {
             case .complete, .gone:
                 if case .complete = end, let uri = state.follower?.current.uri { state.failedAddresses.succeed(uri) }
-                // It may have been moved while it came.
+                // The segment may have been moved meanwhile.
                 let segment = state.segments.last { $0.number == load.next.placed.number }
                 (state.position, state.number) = (segment?.end ?? load.next.placed.end, load.next.placed.number + 1)
                 (state.isLanding, state.leftPathways) = (false, 0)
@@ -307,7 +323,7 @@ final class RenditionLoader: Sendable {
 
     // MARK: Variants
 
-    /// Goes over to another variant, to another pathway, or back to the address that stands first, between two segments.
+    /// Selects another variant, another pathway, or again the preferred address, between two segments.
     private func chooseRung() async {
         let (current, follower) = state.withLock { ($0.rung, $0.follower) }
         guard let follower, let timeline = follower.timeline else { return }
@@ -317,7 +333,7 @@ final class RenditionLoader: Sendable {
             choice?.excluded = excluded
             return choice?.choose(buffered: buffered, goal: goal, at: MonotonicClock.now())
         }
-        // Without a choice the first is the one that is meant, and others take its place while it cannot be had.
+        // Without a selection, the first variant is preferred, and others replace it only while it is unavailable.
         let first = buffered * 2 >= goal ? variants.uris.indices.first { !excluded.contains($0) } : nil
         let rung = chosen ?? first ?? current
         guard rung != current || steering != nil && uris(of: rung).first != follower.uris.first else { return }
@@ -334,21 +350,19 @@ final class RenditionLoader: Sendable {
         take(other, of: rung)
     }
 
-    /// How much waits to be played.
+    /// The duration of the media that waits to be played.
     private var buffered: TimeSpan {
         state.withLock { state in state.segments.last.map { max($0.end - state.reached, .zero) } ?? .zero }
     }
 
-    /// How much can wait to be played: what is live has no more than there is up to its edge.
+    /// Returns the maximum duration that can wait to be played. For live media it ends at the live edge.
     private func goal(_ timeline: PlaylistTimeline) -> TimeSpan {
         guard timeline.playlist.isLive else { return bounds.ahead }
         let reached = state.withLock { $0.reached }
         return min(bounds.ahead, max(timeline.end - reached, timeline.playlist.targetDuration))
     }
 
-    /// Waits until a playlist came.
-    ///
-    /// - Returns: false where it does not come, or is not needed any more.
+    /// Waits for the first playlist of a follower. Returns false if it fails or is not needed any more.
     private func comes(_ follower: PlaylistFollower, while isNeeded: () -> Bool) async -> Bool {
         while !Task.isCancelled {
             let count = changes.count
@@ -359,7 +373,7 @@ final class RenditionLoader: Sendable {
         return false
     }
 
-    /// None of a playlist's addresses is to be had.
+    /// Records that all addresses of a playlist failed.
     private func fail(_ follower: PlaylistFollower, isLive: Bool) {
         let failure = follower.current.failure
         let isFinal = isLive ? failure?.isFinal : failure?.isFinalOnDemand
@@ -368,6 +382,7 @@ final class RenditionLoader: Sendable {
         }
     }
 
+    /// Changes to another follower.
     private func take(_ other: PlaylistFollower, of rung: Int) {
         let former = state.withLock { state in
             let former = state.follower
@@ -380,11 +395,8 @@ final class RenditionLoader: Sendable {
         wait.raise()
     }
 
-    /// The rungs of which no address is worth asking.
-    ///
-    /// - Parameters:
-    ///   - unwanted: addresses that are not taken.
-    ///   - lastResort: nothing else is left.
+    /// Returns the variants of which all addresses are avoided. `unwanted` are further addresses to avoid. If
+    /// `lastResort` is true, failed addresses are avoided only if they are unrecoverable.
     private func excluded(without unwanted: [String] = [], lastResort: Bool = false) -> Set<Int> {
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
         func isExcluded(_ uri: String) -> Bool {
@@ -394,8 +406,8 @@ final class RenditionLoader: Sendable {
         return Set(variants.uris.indices.filter { variants.uris[$0].allSatisfy(isExcluded) })
     }
 
-    /// Takes another address, or another variant, where the present one cannot be had (RFC 8216, section 6.3.4). Where none is
-    /// left, the first failure is the one that is told.
+    /// Replaces an address or a variant that failed (RFC 8216, section 6.3.4). If there is no alternative, it reports
+    /// the first failure.
     private func replaceFailed() async {
         while !Task.isCancelled {
             let (current, follower, leaving) = state.withLock { ($0.rung, $0.follower, $0.leaving) }
@@ -407,7 +419,7 @@ final class RenditionLoader: Sendable {
             if leaving == nil, isOver { fail(follower, isLive: isLive) }
             guard let rung = alternative(to: current, without: isOver ? [] : follower.uris) else {
                 self.state.withLock { now in
-                    // What a live playlist told is loaded until its end, and what is in trouble is asked for again.
+                    // The segments of a live playlist are loaded to its end, and failing reloads are retried.
                     guard isOver, leaving != nil || state.timeline == nil else { return }
                     (now.failure, now.leaving) = (now.failure ?? failure, nil)
                 }
@@ -427,9 +439,8 @@ final class RenditionLoader: Sendable {
         }
     }
 
-    /// The rung of which an address is left; the present one first. nil where there is none.
-    ///
-    /// - Parameter unwanted: addresses that are not taken.
+    /// Returns a variant with an address that has not failed, preferably the current one; nil if there is none.
+    /// `unwanted` are addresses to avoid.
     private func alternative(to current: Int, without unwanted: [String]) -> Int? {
         let all = Set(variants.uris.indices)
         var excluded = excluded(without: unwanted)

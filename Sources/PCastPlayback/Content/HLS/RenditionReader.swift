@@ -2,54 +2,56 @@ internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
 
-/// Reads the segments of one rendition as packets, those of all its media in the order of decoding. Used by one thread at
-/// a time.
+/// Reads the segments of one rendition as packets of all media in decoding order. It is not thread-safe.
 final class RenditionReader {
     let loader: RenditionLoader
     private let wait: ReaderWait
-    /// What is taken of it; the rest is passed over.
+    /// The media to deliver. Packets of others are skipped.
     private var wanted: Set<PresentationMedium>
     private var segment: LoadedSegment?
-    /// Of the segment; nil before it is read, or when it is to be read again.
+    /// The packets of the segment; nil before it is read, and if it is to be read again.
     private var packets: SegmentPackets?
     private var queues = PacketQueues()
     private var hasPackets = false
-    /// Where somebody went, until it is found.
+    /// The target of a seek until it is found; nil otherwise.
     private var target: TimeSpan?
     private(set) var isAtEnd = false
-    /// The first picture of the segment, in the order of decoding.
+    /// The position of the segment's first frame in decoding order; nil before it is read.
     private var firstPicture: TimeSpan?
     private var goneBack: Return?
-    /// What the segments read so far hold that can be decoded.
+    /// The media in the segments so far that can be decoded.
     private(set) var media: Set<PresentationMedium> = []
-    /// What segments tell of themselves, beside their packets.
+    /// The event messages of segments.
     private var messages: [TimedMetadata] = []
     private var brokenSegments = 0
-    /// Of the segment that is read, as far as it was.
+    /// The progress in the current segment.
     private var progress = MediaProgress()
-    /// The segment that was read last from its beginning to its end, and where its media end.
+    /// The last segment that was read completely, and the end of its media; nil before.
     private var last: (segment: LoadedSegment, end: MediaEnd)?
-    /// So often somebody who went to a position landed behind it.
+    /// The number of seeks that reached a later position than their target.
     private var landings = 0
 
-    /// A playlist may be that wrong that a position is found by trying.
+    /// The maximum number of attempts to find a position with an imprecise playlist.
     private static let landingLimit = 4
     private static let landingTolerance = TimeSpan.milliseconds(500)
 
-    /// So many segments that nothing can be made of, one behind another, are enough.
+    /// The number of consecutive segments without decodable media after which playback fails.
     private static let brokenLimit = 3
 
+    /// Creates a reader.
     init(_ loader: RenditionLoader, wanted: Set<PresentationMedium>, wait: ReaderWait) {
         (self.loader, self.wanted, self.wait) = (loader, wanted, wait)
     }
 
-    /// What comes next.
+    /// The next step in decoding order.
     enum Head {
+        /// A packet of a medium follows, with its decoding time.
         case packet(time: TimeSpan, PresentationMedium)
+        /// The rendition has ended.
         case end
     }
 
-    /// Goes elsewhere.
+    /// Seeks to a position.
     func seek(to position: TimeSpan) {
         leave()
         last = nil
@@ -58,14 +60,14 @@ final class RenditionReader {
         messages.removeAll()
     }
 
+    /// Discards the state of the current segment.
     private func leave() {
         (packets, hasPackets, firstPicture, progress) = (nil, false, nil, MediaProgress())
         queues.removeAll()
     }
 
-    /// Waits until it is known what comes next.
-    ///
-    /// - Throws: also ``PlaybackError/interrupted``; it goes on where it was then.
+    /// Waits until the next packet is known. Throws a ``PlaybackError``; after `interrupted`, reading continues at the
+    /// same packet.
     func head(_ clocks: inout MediaClocks, _ name: String) throws(PlaybackError) -> Head {
         while true {
             if isAtEnd { return .end }
@@ -78,48 +80,50 @@ final class RenditionReader {
         }
     }
 
+    /// Whether the segment was read completely.
     private var isSegmentRead: Bool { packets?.isAtEnd == true }
 
-    /// The earliest of what is queued, where nothing earlier can come: each medium is there, or the segment is read.
+    /// The first packet in decoding order; nil while an earlier one may follow.
     private var first: (time: TimeSpan, medium: PresentationMedium)? {
         let needed = (packets?.media ?? []).intersection(wanted).subtracting([.metadata, .text])
         guard isSegmentRead || needed.allSatisfy({ queues.has($0) }) else { return nil }
         return queues.first
     }
 
-    /// Takes what ``head(_:_:)`` told of.
+    /// Returns and removes the packet that ``head(_:_:)`` announced.
     func take(_ medium: PresentationMedium) -> CodedPacket? { queues.take(medium) }
 
-    /// Forgets what was read of a medium that is not taken any more.
+    /// Discards all packets of a medium from now on.
     func drop(_ medium: PresentationMedium) {
         wanted.remove(medium)
         queues.drop(medium)
     }
 
-    /// Takes a medium from here on.
+    /// Delivers the packets of a medium from now on.
     func take(up medium: PresentationMedium) {
         wanted.insert(medium)
     }
 
-    /// What comes next was read before, as far as it went: the segment was left for another variant's, which is read from its
-    /// beginning on.
+    /// A restart with a segment that was partly read: a segment of another variant replaced it.
     struct Return {
-        /// Of what was read; nil for none.
+        /// The position of the first frame that was read; nil for none.
         var firstPicture: TimeSpan?
     }
 
-    /// Whether it has gone back since this was asked last. All that it gave before is of before.
+    /// Returns whether reading has restarted since the last call. Packets that were delivered before are delivered
+    /// again.
     func takeReturn() -> Return? {
         defer { goneBack = nil }
         return goneBack
     }
 
+    /// Returns and removes the event messages.
     func takeMessages() -> [TimedMetadata] {
         defer { messages.removeAll() }
         return messages
     }
 
-    /// Goes to the segment behind this one.
+    /// Advances to the next segment.
     private func goOn(_ name: String) throws(PlaybackError) {
         let last = segment
         guard let next = wait.wait(for: { self.loader.next(after: last) }) else {
@@ -135,6 +139,7 @@ final class RenditionReader {
         }
     }
 
+    /// Reads a packet of the segment, or up to the target of a seek.
     private func readOn(
         _ segment: LoadedSegment, _ clocks: inout MediaClocks, _ name: String
     ) throws(PlaybackError) {
@@ -150,7 +155,7 @@ final class RenditionReader {
                 if packet.medium == .picture { firstPicture = firstPicture ?? packet.presentationTime }
                 if wanted.contains(packet.medium) { queues.append(packet) }
             }
-            // What lies before the key frame of a position that is looked for need not be decoded.
+            // During a seek, packets before the key frame of the target need not be decoded.
         } while target != nil && isWhole && !packets.isAtEnd
         if isNew { media.formUnion(packets.media) }
         if !wasPlaced, let beginning = packets.beginning {
@@ -163,7 +168,7 @@ final class RenditionReader {
         target = nil
     }
 
-    /// Where the media end that lie before a segment; nil where nothing was read that it follows.
+    /// Returns the end of the media before a segment; nil if the previous segment was not read.
     private func end(before segment: LoadedSegment) -> MediaEnd? {
         guard let last, last.segment.rung == segment.rung, last.segment.clock.epoch == segment.clock.epoch,
             last.segment.number + 1 == segment.number
@@ -171,8 +176,8 @@ final class RenditionReader {
         return last.end
     }
 
-    /// Looks for a position once more: the playlist said that it lies in a segment whose media lie behind it, and knows better
-    /// now.
+    /// Repeats a seek if the segment begins after the target. The timeline has been corrected by its media, so the next
+    /// attempt is more precise.
     private func landsAgain(behind beginning: TimeSpan) -> Bool {
         guard let target, beginning > target + Self.landingTolerance, landings < Self.landingLimit,
             let start = loader.timeline?.start, start < beginning - Self.landingTolerance
@@ -183,6 +188,7 @@ final class RenditionReader {
         return true
     }
 
+    /// Handles the end of a segment.
     private func finish(_ packets: SegmentPackets, _ name: String) throws(PlaybackError) {
         guard !packets.segment.isLeft else { return }
         last = progress.end.map { (packets.segment, $0) }
@@ -194,7 +200,8 @@ final class RenditionReader {
         }
     }
 
-    /// The segment is read again when it goes on: a demuxer cannot go on in the middle of a packet.
+    /// Handles an interruption. The segment is read again afterwards, because a demuxer cannot continue in the middle
+    /// of a packet.
     private func interrupt() throws(PlaybackError) {
         _ = wait.takeInterruption()
         packets = nil
@@ -203,7 +210,7 @@ final class RenditionReader {
     }
 }
 
-/// How far the media of a segment go, as it is read.
+/// The progress in the media of a segment.
 private struct MediaProgress {
     private var pictures = Track()
     private var sounds = Track()
@@ -233,7 +240,7 @@ private struct MediaProgress {
         }
     }
 
-    /// By the pictures, where there are any.
+    /// The end of the media, by the video if there is any; nil before the first packet.
     var end: MediaEnd? {
         let track = pictures.end == nil ? sounds : pictures
         return track.end.map { MediaEnd(position: $0, interval: track.longest) }

@@ -1,7 +1,7 @@
 internal import PCastCodecs
 internal import Synchronization
 
-/// The bytes of a segment while they come; all of them are kept, so that it can be read again.
+/// The bytes of a segment while it is loaded. All are kept, so that it can be read again.
 final class SegmentBytes: Sendable {
     private struct State {
         var chunks: [[UInt8]] = []
@@ -12,8 +12,10 @@ final class SegmentBytes: Sendable {
     private let state = Mutex(State())
     private let wait: ReaderWait
 
+    /// Creates an empty segment.
     init(_ wait: ReaderWait) { self.wait = wait }
 
+    /// Adds bytes and wakes the reader.
     func append(_ bytes: [UInt8]) {
         guard !bytes.isEmpty else { return }
         state.withLock { state in
@@ -23,20 +25,22 @@ final class SegmentBytes: Sendable {
         wait.raise()
     }
 
-    /// Nothing more will come: because that is all, or because the rest cannot be had.
+    /// Records that no more bytes follow, because the segment is complete or has failed.
     func finish() {
         state.withLock { $0.isComplete = true }
         wait.raise()
     }
 
+    /// The number of bytes.
     var count: Int { state.withLock { $0.count } }
 
+    /// Whether no more bytes follow.
     var isComplete: Bool { state.withLock { $0.isComplete } }
 
-    /// What there is of it.
+    /// All bytes so far.
     var all: [UInt8] { state.withLock { Array($0.chunks.joined()) } }
 
-    /// The first bytes, as many as there are up to a limit, when there are so many or it is complete; nil before.
+    /// Returns the first bytes, at most `limit`; nil if there are fewer and more may follow.
     func prefix(_ limit: Int) -> [UInt8]? {
         state.withLock { state in
             guard state.count >= limit || state.isComplete else { return nil }
@@ -46,7 +50,8 @@ final class SegmentBytes: Sendable {
         }
     }
 
-    /// - Returns: how much was copied; nil where nothing is there yet, 0 at the end.
+    /// Copies bytes and advances the place. Returns the number of bytes; nil if none are available yet, and 0 at the
+    /// end.
     fileprivate func copy(_ place: inout (chunk: Int, offset: Int), into target: UnsafeMutableRawBufferPointer) -> Int?
     {
         state.withLock { state in
@@ -66,18 +71,18 @@ final class SegmentBytes: Sendable {
     }
 }
 
-/// Reads a segment behind its initialization, and waits for what has not come.
+/// Reads a segment after its initialization section, and waits for bytes that have not arrived.
 final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thread at a time
     private var head: ArraySlice<UInt8>
     private let segment: SegmentBytes
     private let wait: ReaderWait
     private var place = (chunk: 0, offset: 0)
-    /// So many bytes are left out.
+    /// The number of bytes that remain to be skipped.
     private var rest: Int
-    /// All that there is was read.
+    /// Whether all bytes were read.
     private(set) var isAtEnd = false
 
-    /// - Parameter skipped: bytes of the segment that are left out at its beginning.
+    /// Creates a cursor. `skipped` is the number of bytes to skip at the beginning of the segment.
     init(_ segment: SegmentBytes, behind initialization: [UInt8], skipping skipped: Int = 0, _ wait: ReaderWait) {
         (head, self.segment, self.wait) = (initialization[...], segment, wait)
         rest = skipped

@@ -3,47 +3,52 @@ internal import PCastCore
 internal import PCastHLS
 internal import PCastIO
 
-/// Fetches one segment: as a whole, or part by part while it is made; what broke off goes on where it did.
+/// The requests for one segment: as a whole, or part by part while it is produced. A request that failed resumes after
+/// the bytes that arrived.
 struct SegmentFetch {
+    /// The result of a step.
     enum Progress {
+        /// The segment is complete.
         case complete
+        /// More parts are available.
         case more
-        /// The next part is not there yet.
+        /// The next part is not available yet.
         case waiting
     }
 
-    /// How much came, in how long, and whether it was waited for because it was not made yet.
+    /// A function that receives the number of bytes, the duration, and whether the server held the response until the
+    /// part was produced.
     typealias Measure = @Sendable (Int64, TimeSpan, Bool) -> Void
 
-    /// As its playlist has it now.
+    /// The segment in the current playlist.
     var segment: MediaSegment
     private let base: URIReference
     private let fetcher: HLSFetcher
     private let number: Int64
-    /// Fetched, or left out at the beginning.
+    /// The number of parts that were loaded or skipped.
     private var parts: Int
     private let firstPart: Int
     private var received: Int64 = 0
     private var decryption: SegmentDecryption?
     private var isPrepared = false
 
-    /// - Parameter firstPart: from which on it is fetched, as long as its playlist lists its parts.
+    /// Creates the requests of a segment, from a part on while the playlist lists its parts.
     init(_ segment: MediaSegment, from firstPart: Int = 0, base: URIReference, fetcher: HLSFetcher) {
         (self.segment, self.base, self.fetcher, number) = (segment, base, fetcher, segment.number)
         (parts, self.firstPart) = (firstPart, firstPart)
     }
 
+    /// Returns an absolute address.
     private func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
 
-    /// What stands before the segment; empty where nothing does.
+    /// Loads the media initialization section; empty if there is none.
     func initialization() async throws(LoadFailure) -> [UInt8] {
         guard let map = segment.initialization else { return [] }
         return try await fetcher.initialization(map, of: number, base: base)
     }
 
-    /// Fetches what is next of it.
-    ///
-    /// - Parameter arrived: is told of each piece of a whole as it comes, and how much will come, where the server says it.
+    /// Loads the next part or the whole segment. `arrived` receives the size of each piece of a whole segment, and the
+    /// total size if the server reports it. Throws a ``LoadFailure``.
     mutating func next(
         into bytes: SegmentBytes, hints: PartHints, arrived: @escaping @Sendable (Int, Int64?) -> Void,
         measure: @escaping Measure
@@ -68,6 +73,7 @@ struct SegmentFetch {
         return .more
     }
 
+    /// Loads the whole segment, or the rest of it.
     private mutating func whole(
         _ uri: String, into bytes: SegmentBytes, _ arrived: @escaping @Sendable (Int, Int64?) -> Void,
         _ measure: @escaping Measure
@@ -75,7 +81,7 @@ struct SegmentFetch {
         let range = segment.byteRange
         let tally = Tally(decryption: decryption)
         let began = MonotonicClock.now()
-        // What lies before the part that was begun with comes again; whoever reads passes over it.
+        // The bytes before the first part are loaded again, and the reader skips them.
         if firstPart > 0, parts > 0 { (parts, received) = (0, 0) }
         defer { received += tally.count }
         var request: (offset: Int64, length: Int64?)?
@@ -89,6 +95,7 @@ struct SegmentFetch {
         measure(tally.count, MonotonicClock.now() - began, false)
     }
 
+    /// Loads a part.
     private mutating func take(
         _ part: PartialSegment, into bytes: SegmentBytes, _ hints: PartHints, _ measure: Measure
     ) async throws(LoadFailure) {
@@ -106,6 +113,7 @@ struct SegmentFetch {
         bytes.append(decryption?.update(whole) ?? whole)
     }
 
+    /// Ends the decryption.
     private func finish(_ bytes: SegmentBytes) throws(LoadFailure) -> Progress {
         if let decryption {
             guard let rest = decryption.finish() else {
@@ -118,7 +126,7 @@ struct SegmentFetch {
         return .complete
     }
 
-    /// What came of a download, by one task at a time.
+    /// The bytes of a transfer, for one task at a time.
     private final class Tally: @unchecked Sendable {
         private let decryption: SegmentDecryption?
         private(set) var count: Int64 = 0

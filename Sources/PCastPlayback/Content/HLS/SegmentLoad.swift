@@ -3,50 +3,52 @@ internal import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
-/// One segment on its way from a server: asked for again while that may help, fetched part by part while it is made, and left
-/// off when a lower variant's would be there sooner.
+/// The transfer of one segment. It is retried while that may help, loaded part by part while it is produced, and
+/// cancelled if a segment of a lower variant would arrive sooner.
 struct SegmentLoad {
-    /// Whom it is loaded for.
+    /// The loader of the segment.
     protocol Owner: AnyObject, Sendable {
-        /// Of the variant that is loaded now.
+        /// The follower of the current variant's playlist.
         var follower: PlaylistFollower? { get }
-        /// Lets the reader have its bytes from now on.
-        ///
-        /// - Returns: whether it is still wanted.
+        /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
         func take(_ segment: LoadedSegment, of generation: Int) -> Bool
+        /// Records the throughput of a transfer. `isPaced` is true if the server held the response.
         func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
-        /// It could not be had: whether it is left, so that another pathway, address or variant is taken, and what came of it
-        /// with it.
-        ///
-        /// - Parameter isSettled: asking again will not help, or has not.
+        /// Handles the failure of a segment. `isSettled` is true if retries are useless or have failed. Returns whether
+        /// another pathway, address or variant replaces it.
         func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool
-        /// So much of it came: leaves it for a lower variant's, by cancelling this task, if that would be there sooner.
+        /// Decides whether the segment arrives too slowly, and cancels the task in favor of a lower variant.
         func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
     }
 
+    /// The result of a transfer.
     enum End {
+        /// The segment is complete.
         case complete
-        /// It was cancelled, left off, or is not wanted any more.
+        /// The transfer was cancelled or is not needed any more.
         case leftOff
-        /// It has left the window.
+        /// The segment has left the window.
         case gone
+        /// The transfer failed.
         case failed(LoadFailure)
     }
 
     let next: NextSegment
-    /// In which somebody went elsewhere last.
+    /// The number of seeks before the transfer.
     let generation: Int
     let base: URIReference
     let rung: Int?
     let epoch: Int
     let usesParts: Bool
 
-    /// So often it is asked for before an alternative is taken.
+    /// The number of attempts before an alternative is used.
     private static let tries = 2
+    /// The wait before the first retry.
     private static let firstPause = TimeSpan.milliseconds(250)
+    /// The maximum wait before a retry.
     private static let longestPause = TimeSpan.seconds(4 as Int64)
 
-    /// - Parameter patience: for so long it is asked for again.
+    /// Runs the transfer. It is retried until `timeout` has passed.
     func run(
         for owner: any Owner, by fetcher: HLSFetcher, hints: PartHints, wait: ReaderWait, timeout: TimeSpan
     ) async -> End {
@@ -61,7 +63,7 @@ struct SegmentLoad {
                 if loaded == nil { loaded = try await begin(&fetch, for: owner, wait) }
                 guard let loaded else { return .leftOff }
                 let end = try await fill(loaded, &fetch, for: owner, hints)
-                // It may have been left with the last of its bytes; then the other is loaded all the same.
+                // It may have been replaced together with its last bytes. Then the replacement is loaded.
                 return loaded.isLeft ? .leftOff : end
             } catch {
                 guard !Task.isCancelled else { return .leftOff }
@@ -78,12 +80,13 @@ struct SegmentLoad {
         return .leftOff
     }
 
+    /// Whether the segment is still in the live window.
     private func isInWindow(_ owner: any Owner) -> Bool {
         guard let timeline = owner.follower?.timeline, timeline.playlist.isLive else { return true }
         return next.placed.number >= timeline.playlist.mediaSequence
     }
 
-    /// Fetches what stands before the segment, and gives the reader its bytes from then on.
+    /// Loads the media initialization section, and adds the segment to the loader.
     private func begin(
         _ fetch: inout SegmentFetch, for owner: any Owner, _ wait: ReaderWait
     ) async throws(LoadFailure) -> LoadedSegment? {
@@ -95,10 +98,11 @@ struct SegmentLoad {
         return owner.take(loaded, of: generation) ? loaded : nil
     }
 
+    /// Loads the bytes of the segment.
     private func fill(
         _ loaded: LoadedSegment, _ fetch: inout SegmentFetch, for owner: any Owner, _ hints: PartHints
     ) async throws(LoadFailure) -> End {
-        // A segment of which only parts are there is loaded by its parts, until it is whole.
+        // A partial segment is loaded by its parts until the whole segment is available.
         while !Task.isCancelled {
             guard let follower = owner.follower else { return .leftOff }
             let count = follower.changes.count
@@ -127,17 +131,17 @@ struct SegmentLoad {
     }
 }
 
-/// How much of a segment came, and how fast.
+/// The progress of a segment's transfer.
 struct SegmentArrival {
     var received: Int64
-    /// How much will come; nil where the server does not say.
+    /// The total number of bytes; nil if the server does not report it.
     var length: Int64?
     var elapsed: TimeSpan
-    /// Of the last seconds: the link may have become another since it began.
+    /// The bytes and the duration of the last seconds, because the available bandwidth may have changed.
     var recent: (bytes: Int64, span: TimeSpan)
 }
 
-/// Looks, while a segment comes, whether it comes too slowly.
+/// Measures the progress of a transfer at intervals.
 private final class SlownessWatch: Sendable {
     private struct Mark {
         var received: Int64
@@ -146,7 +150,7 @@ private final class SlownessWatch: Sendable {
 
     private struct State {
         var received: Int64 = 0
-        /// What had come when it was looked, the earliest first.
+        /// The recent measurements in order.
         var marks: [Mark]
     }
 
@@ -154,17 +158,19 @@ private final class SlownessWatch: Sendable {
     private let weigh: @Sendable (SegmentArrival) -> Void
     private let state: Mutex<State>
 
-    /// Not with each piece.
+    /// The minimum interval between two measurements.
     private static let interval = TimeSpan.milliseconds(250)
-    /// So many intervals are what came of late.
+    /// The number of measurements that count as recent.
     private static let recentCount = 8
 
+    /// Creates a measurement.
     init(_ weigh: @escaping @Sendable (SegmentArrival) -> Void) {
         self.weigh = weigh
         began = MonotonicClock.now()
         state = Mutex(State(marks: [Mark(received: 0, time: began)]))
     }
 
+    /// Records bytes that arrived, with the total size if it is known.
     func arrived(_ count: Int, of length: Int64?) {
         let now = MonotonicClock.now()
         let arrival: SegmentArrival? = state.withLock { state in

@@ -2,61 +2,61 @@ internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
 
-/// One segment as packets that are placed on the timeline, read from its beginning on while its bytes come. Used by one thread
-/// at a time.
+/// Reads one segment as packets with positions, from its beginning on while its bytes arrive. It is not thread-safe.
 final class SegmentPackets {
     let segment: LoadedSegment
     private let wait: ReaderWait
     private var demuxer: SegmentDemuxer?
     private var cursor: SegmentCursor?
     private var container: SegmentDemuxer.Container?
-    /// Before the first picture, by which the others are placed.
+    /// The packets before the first frame, which determines the offset.
     private var unplaced: [CodedPacket] = []
-    /// How far the timeline is ahead of its timestamps; nil before anything was placed.
+    /// The position minus the timestamp; nil before it is known.
     private var offset: TimeSpan?
-    /// Of packed sound, whose packets count from zero: the timestamp of its first, where a tag says it.
+    /// The timestamp of the first packet of packed audio, from its ID3 tag (RFC 8216, section 3.4); nil if it has none.
     private var base: TimeSpan?
-    /// Nothing more of it comes: that was all, or nothing can be made of the rest.
+    /// Whether no more packets follow, because of the end or an error.
     private(set) var isAtEnd = false
 
-    /// Where what was read before it ends; nil where it does not follow that.
+    /// The end of the previous segment's media; nil if the segment does not follow them.
     private let previous: MediaEnd?
-    /// Where its media begin; nil before that is known.
+    /// The position of the beginning of the media; nil before it is known.
     private(set) var beginning: TimeSpan?
 
-    /// Enough to tell one container from another, where nothing stands before it.
+    /// The number of bytes that identify a container.
     private static let sniffedSize = 200
-    /// Tags and whatever else stands before the media are looked over that far.
+    /// The maximum size of tags and other bytes before the media.
     private static let junkLimit = 256 << 10
 
+    /// Creates a reader of a segment.
     init(_ segment: LoadedSegment, _ wait: ReaderWait, behind previous: MediaEnd? = nil) {
         (self.segment, self.wait, self.previous) = (segment, wait, previous)
     }
 
-    /// What there is to be decoded, as far as it was read.
+    /// The media so far that can be decoded.
     var media: Set<PresentationMedium> { demuxer?.media ?? [] }
 
-    /// Reads on by a packet; waits for its bytes.
-    ///
-    /// - Returns: what is placed with it; nothing yet before the first picture, and at the end what was left.
+    /// Reads a packet and waits for its bytes. Returns the packets whose positions are now known: none before the first
+    /// frame, and the remaining ones at the end.
     func read(_ clocks: inout MediaClocks) -> [CodedPacket] {
         do throws(CodecError) {
             if demuxer == nil { try open() }
             if let packet = try demuxer?.read(), !isCut { return placed(packet, &clocks) }
         } catch {
-            // What broke off is over.
+            // A truncated segment ends here.
         }
         isAtEnd = true
-        // What an interruption broke off is read again, and says nothing of where it lies.
+        // After an interruption the segment is read again, so its incomplete data must not determine the position.
         guard !wait.isInterrupted, !segment.isLeft, let first = unplaced.first else {
             return []
         }
         return settled(by: first, &clocks)
     }
 
-    /// What the demuxer makes of the last bytes of a segment that was left is no whole packet.
+    /// Whether the last packet is incomplete, because the segment was replaced.
     private var isCut: Bool { cursor?.isAtEnd == true && segment.isLeft }
 
+    /// Identifies the container and opens the demuxer.
     private func open() throws(CodecError) {
         var skipped = 0
         if segment.initialization.isEmpty {
@@ -71,10 +71,9 @@ final class SegmentPackets {
         demuxer = try SegmentDemuxer(cursor, container: container)
     }
 
-    /// Where the media begin: behind any number of ID3 tags (RFC 8216, section 3.4), and behind whatever stands before the
-    /// first sync byte, as servers that pass for others put it there.
-    ///
-    /// - Returns: nil when it was interrupted; no container where there is none that is known.
+    /// Finds the beginning of the media: after any number of ID3 tags (RFC 8216, section 3.4), and after other bytes
+    /// before the first sync byte, which some servers insert. Returns nil after an interruption, and no container if
+    /// the format is unknown.
     private func findMedia() -> (container: SegmentDemuxer.Container?, offset: Int)? {
         var offset = 0
         while true {
@@ -86,7 +85,7 @@ final class SegmentPackets {
             }
             offset += size
         }
-        // A little first: media that are being made come slowly.
+        // It begins with a few bytes, because a segment that is still produced arrives slowly.
         for size in [Self.sniffedSize, 4 << 10, Self.junkLimit] {
             guard let head = prefix(offset + size) else { return nil }
             let rest = Array(head.dropFirst(offset))
@@ -97,10 +96,12 @@ final class SegmentPackets {
         return (nil, offset)
     }
 
+    /// Returns the first bytes; nil after an interruption.
     private func prefix(_ size: Int) -> [UInt8]? { wait.wait { segment.bytes.prefix(size) } }
 
-    // MARK: Where it lies
+    // MARK: Positions
 
+    /// Returns the packets whose positions are now known.
     private func placed(_ packet: CodedPacket, _ clocks: inout MediaClocks) -> [CodedPacket] {
         if let offset { return [moved(packet, by: offset)] }
         unplaced.append(packet)
@@ -108,7 +109,7 @@ final class SegmentPackets {
         return isFirst ? settled(by: packet, &clocks) : []
     }
 
-    /// Finds out where the segment lies, by its first picture or sound.
+    /// Determines the position of the segment by its first frame.
     private func settled(by packet: CodedPacket, _ clocks: inout MediaClocks) -> [CodedPacket] {
         let first = packet.presentationTime ?? packet.decodingTime ?? .zero
         let found: TimeSpan
@@ -117,7 +118,7 @@ final class SegmentPackets {
             found = clocks.offset(of: segment, first: first, wrap: container?.wrap, behind: previous)
             beginning = first + found
         default:
-            // Packed sound: its clock is that of transport streams, where it has one.
+            // Packed audio uses the clock of transport streams if its tag has a timestamp.
             found =
                 base.map { base in
                     let wrap = SegmentDemuxer.Container.mpegTS.wrap
@@ -130,12 +131,13 @@ final class SegmentPackets {
         return unplaced.map { moved($0, by: found) }
     }
 
-    /// A clock may begin anew within a segment, and between a picture's decoding and its showing.
+    /// Returns the packet with its position. Timestamps may wrap around within a segment, and between the decoding time
+    /// and the presentation time.
     private func moved(_ packet: CodedPacket, by offset: TimeSpan) -> CodedPacket {
         packet.moved(by: offset, near: beginning ?? segment.start, wrap: container?.wrap)
     }
 
-    /// What it tells of itself, beside its packets; of the whole segment.
+    /// The event messages of the whole segment.
     var messages: [TimedMetadata] {
         guard container == .fragmentedMP4 else { return [] }
         return EventMessage.all(in: segment.bytes.all).flatMap { message in

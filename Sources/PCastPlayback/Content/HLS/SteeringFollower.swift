@@ -4,7 +4,7 @@ internal import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
-/// Asks a steering server which pathway to take (`PathwaySteering` says when), for a presentation.
+/// Requests steering manifests for a presentation. `PathwaySteering` schedules the requests.
 final class SteeringFollower: Sendable {
     private let machine: Mutex<PathwaySteering>
     private let fetcher: HLSFetcher
@@ -12,7 +12,7 @@ final class SteeringFollower: Sendable {
     private let changes = ChangeSignal()
     private let task = Mutex<Task<Void, Never>?>(nil)
 
-    /// - Parameter changed: called when the order is another, from any thread.
+    /// Creates a follower, which begins to request. `changed` is called after a change of the order, from any thread.
     init(_ steering: HLSPresentation.Steering, fetcher: HLSFetcher, changed: @escaping @Sendable () -> Void) {
         (self.fetcher, self.changed) = (fetcher, changed)
         machine = Mutex(
@@ -23,18 +23,19 @@ final class SteeringFollower: Sendable {
         task.withLock { $0 = following }
     }
 
+    /// Ends all requests.
     func stop() { task.withLock { $0?.cancel() } }
 
-    /// The pathways, the one to be taken first.
+    /// The pathways in descending order of preference.
     var order: [String] { machine.withLock { $0.order } }
 
-    /// Something of a pathway could not be had.
-    ///
-    /// - Returns: whether another is to be taken now.
+    /// Records that a resource of a pathway failed. Returns whether another pathway is now preferred.
     func failed(_ pathway: String) -> Bool { handle(.pathwayFailed(pathway)) }
 
+    /// Records the measured throughput.
     func measured(_ bitrate: Bitrate) { _ = handle(.measured(bitrate)) }
 
+    /// Handles an input of the state machine. Returns whether another pathway is now preferred.
     private func handle(_ input: PathwaySteering.Input) -> Bool {
         let isAnother = machine.withLock { machine in
             let first = machine.order.first
@@ -46,6 +47,7 @@ final class SteeringFollower: Sendable {
         return isAnother
     }
 
+    /// Runs the schedule of requests until it is stopped.
     private func follow() async {
         while !Task.isCancelled {
             let count = changes.count
@@ -70,6 +72,7 @@ final class SteeringFollower: Sendable {
         }
     }
 
+    /// Loads a steering manifest.
     private func load(_ request: PathwaySteering.Request) async -> PathwaySteering.Input {
         do throws(LoadFailure) {
             let (bytes, base) = try await fetcher.get(request.uri, limit: SteeringManifest.sizeLimit)
@@ -82,7 +85,7 @@ final class SteeringFollower: Sendable {
 }
 
 extension SteeringManifest {
-    /// Nil for what is none, or of a version that is not known.
+    /// Parses a steering manifest; nil if it is not valid or has an unknown version.
     init?(json bytes: [UInt8]) {
         struct Text: Decodable {
             var version: Int

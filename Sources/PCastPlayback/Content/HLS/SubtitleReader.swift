@@ -2,7 +2,7 @@ internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
 
-/// Reads a rendition of subtitles as far as it has come; nothing waits for it. Used by one thread at a time.
+/// Reads a subtitle rendition as far as it is loaded. Playback does not wait for it. It is not thread-safe.
 final class SubtitleReader {
     let loader: RenditionLoader
     private var segment: LoadedSegment?
@@ -10,10 +10,13 @@ final class SubtitleReader {
     private var cues: [(text: String, range: ClosedRange<TimeSpan>)] = []
     private var seen: Set<WebVTTSegment.Cue> = []
 
+    /// The maximum number of cues that are remembered to detect repetitions.
     private static let seenLimit = 1_000
 
+    /// Creates a reader.
     init(_ loader: RenditionLoader) { self.loader = loader }
 
+    /// Seeks to a position.
     func seek(to position: TimeSpan) {
         segment = loader.seek(to: position)
         isTaken = false
@@ -21,9 +24,8 @@ final class SubtitleReader {
         seen.removeAll()
     }
 
-    /// The texts that begin up to a position, each once.
-    ///
-    /// - Parameter clocks: those that pictures and sound have set; a segment of another waits for them.
+    /// Returns the subtitles that begin up to a position, each once. `clocks` are those of audio and video; a segment
+    /// with an unknown clock waits until they set it.
     func read(to position: TimeSpan, _ clocks: MediaClocks) -> [ContentItem] {
         while let next = nextSegment(upTo: position) {
             guard let offset = clocks.offset(of: next) else { break }
@@ -36,6 +38,7 @@ final class SubtitleReader {
         return due.map { .subtitle($0.text, $0.range) }
     }
 
+    /// Returns the next segment that begins up to a position; nil if it is not loaded.
     private func nextSegment(upTo position: TimeSpan) -> LoadedSegment? {
         if segment == nil || isTaken {
             guard case .segment(let next)? = loader.next(after: segment) else { return nil }
@@ -47,10 +50,11 @@ final class SubtitleReader {
         return segment
     }
 
+    /// Adds the cues of a segment.
     private func take(_ segment: LoadedSegment, _ offset: TimeSpan) {
         guard let text = WebVTTSegment(segment.bytes.all) else { return }
         if seen.count > Self.seenLimit { seen.removeAll() }
-        // One that goes on over segments stands in each of them.
+        // A cue that extends over several segments is in each of them.
         for cue in text.cues where seen.insert(cue).inserted {
             let start = MediaClocks.unwound(
                 cue.start + text.clockOffset + offset, near: segment.start, SegmentDemuxer.Container.mpegTS.wrap)

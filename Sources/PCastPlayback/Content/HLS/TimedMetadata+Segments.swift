@@ -2,9 +2,10 @@ internal import PCastCore
 internal import PCastHLS
 
 extension TimedMetadata {
-    /// In an event message that is an ID3 tag (AOMedia, "Carriage of ID3 Timed Metadata in CMAF").
+    /// The scheme of event messages that contain an ID3 tag (AOMedia, "Carriage of ID3 Timed Metadata in CMAF").
     private static let taggedScheme = "https://aomedia.org/emsg/ID3"
 
+    /// Returns the metadata of an event message.
     static func all(in message: EventMessage, at position: TimeSpan) -> [TimedMetadata] {
         if message.scheme == taggedScheme {
             let tagged = all(inTags: message.message, at: position)
@@ -17,6 +18,7 @@ extension TimedMetadata {
         ]
     }
 
+    /// Creates the metadata of a date range.
     init(_ range: DateRange, in ranges: [DateRange], at position: TimeSpan) {
         var attributes = range.attributes.map { "\($0.name)=\($0.value.text)" }
         attributes += range.scte35.map { "\($0.kind.rawValue)=\($0.text)" }

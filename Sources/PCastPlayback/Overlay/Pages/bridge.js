@@ -1,28 +1,30 @@
-// The page's end of an overlay's bridge. No build step, no dependency:
+// The client of an overlay's bridge. It needs no build step and has no dependencies:
 //
 //   import { connect } from "/bridge.js";
-//   const bridge = connect();                          // program and token from the page's own address
-//   bridge.on("player.time", ({ timecode }) => …);     // what the player reports
-//   bridge.emit("player.time", { timecode });          // the same name the other way asks for a seek
-//   bridge.loaded();                                   // this page shows what it has to show
+//   const bridge = connect();                                // program and token from the page's address
+//   bridge.on("player.time", ({ timecode }) => …);           // reports of the player
+//   bridge.emit("player.time", { timecode });                // the same name as a request: a seek
+//   bridge.loaded();                                         // the page displays its content
 //
-// The address is /overlay/PROGRAM/#token=TOKEN. Without a token the page looks on, and cannot steer. The token is kept for
-// the tab alone and taken out of the address.
+// The address is /overlay/PROGRAM/#token=TOKEN. Without a token, the page cannot control the player. The token is
+// stored in the tab's session storage and removed from the address.
 //
-// Events to the page: bridge.welcome {controller}, which says whether it may steer, player.ready, player.time {timecode, initialTimecode?, maxTimecode?} in milliseconds since 1970, or since the start of media without a time of day,
+// Events to the page: bridge.welcome {controller}, which reports whether the page may control the player, player.ready,
+// player.time {timecode, initialTimecode?, maxTimecode?} in milliseconds since 1970, or since the beginning of media
+// without wall-clock time,
 // player.state {state}, player.speed {speed}, player.volume {volume}, player.mute {mute}, player.controls {controls},
 // player.videoscale {scaleX, scaleY, pivotX, pivotY, scaleDuration}, player.metadata {metadata}, app.status {status},
-// app.language {language}, app.message {message}, easelive.error {type, message}, bridge.error {reason}, and whatever the
-// application calls its own. From the page: player.time, player.state, player.speed, player.volume, player.mute,
+// app.language {language}, app.message {message}, easelive.error {type, message}, bridge.error {reason}, and events
+// that the application defines. Events from the page: player.time, player.state, player.speed, player.volume, player.mute,
 // player.videoscale, stage.clicked {controls}, stage.swipe {direction}, app.language {language, available}, app.status,
-// app.error {type, message}; anything else reaches the application as a message.
+// app.error {type, message}; any other event reaches the application as a message.
 //
-// Programs that were written for the bridge of a web view find window.WebViewBridge: send(text), onMessage, onError, and the
-// event "WebViewBridge" of the document.
+// Pages for Ease Live's web view can use window.WebViewBridge: send(text), onMessage, onError, and the event
+// "WebViewBridge" of the document.
 
 const VERSION = 1;
 const KEY = "pcast.overlay.token";
-/** Codes of a close after which nothing comes back: disabled, destroyed, malformed, wrong token. */
+/** The close codes that prevent a reconnect: disabled, destroyed, malformed message, wrong token. */
 const FINAL = new Set([4001, 4002, 4005, 4008]);
 const RETRY = { first: 300, most: 5000 };
 
@@ -42,16 +44,16 @@ export class Bridge {
     this.#open();
   }
 
-  /** "connecting", "open", or "closed" when nothing comes back. */
+  /** The state of the connection: "connecting", "open", or "closed" if there is no reconnect. */
   get state() {
     if (this.#isOver) return "closed";
     return this.#socket?.readyState === WebSocket.OPEN ? "open" : "connecting";
   }
 
   /**
-   * Calls back with each event's metadata and, second, the whole message. "*" is every event, "state" the connection's.
-   * What this page emits itself is heard only where fromSdkOnly is false: who answers a report with a request by the same
-   * name would else answer itself.
+   * Adds a callback for events of a name. It receives the metadata and the whole message. The name "*" is for all
+   * events, and "state" is for the connection. Events that this page emits itself are included only if fromSdkOnly is
+   * false. Otherwise a page that responds to a report with a request of the same name would respond to itself.
    */
   on(name, callback, fromSdkOnly = true) {
     const listeners = this.#listeners.get(name) ?? [];
@@ -65,7 +67,7 @@ export class Bridge {
     return this;
   }
 
-  /** Says something; false where there is nobody to hear it. */
+  /** Sends an event. Returns false if there is no connection. */
   emit(name, metadata = {}) {
     const message = { v: VERSION, event: name, metadata, seq: ++this.#sequence, epoch: this.#epoch };
     const isHeard = this.#socket?.readyState === WebSocket.OPEN;
@@ -74,7 +76,7 @@ export class Bridge {
     return isHeard;
   }
 
-  /** The page shows what it has to show. Said again by itself after the connection was lost. */
+  /** Reports that the page displays its content. It is reported again automatically after a reconnect. */
   loaded() {
     this.#isLoaded = true;
     if (this.#socket?.readyState === WebSocket.OPEN) this.emit("app.ready");
@@ -119,7 +121,7 @@ export class Bridge {
   #take(text) {
     const message = JSON.parse(text);
     if (message.v !== VERSION) return;
-    // What was on its way when the player went elsewhere is of the past.
+    // A time from before a seek is outdated.
     if (message.event === "player.time" && message.epoch < this.#epoch) return;
     this.#epoch = Math.max(this.#epoch, message.epoch);
     if (message.event === "bridge.keepalive") this.emit("app.keepalive");
@@ -145,7 +147,7 @@ function ownToken(program) {
   return sessionStorage.getItem(key) ?? "";
 }
 
-/** window.WebViewBridge, as a page of a web view has it. */
+/** Sets window.WebViewBridge, the interface of Ease Live's web view. */
 function offerWebViewBridge(bridge) {
   const webView = {
     onMessage: null,
@@ -166,7 +168,7 @@ function offerWebViewBridge(bridge) {
   document.dispatchEvent(new Event("WebViewBridge"));
 }
 
-/** Connects this page to its overlay. */
+/** Connects this page to its overlay and returns the bridge. */
 export function connect({ program, token } = {}) {
   const name = program ?? location.pathname.split("/")[2];
   const secret = token ?? ownToken(name);

@@ -1,11 +1,11 @@
-// The example overlay: a score board, what happened, a bar to go about by, the player's controls, and languages. It follows
-// the player by the bridge and steers it by the same; what it shows of the player is what the player has reported.
+// The example overlay: a scoreboard, a list of events, a seek bar, the player's controls, and a choice of languages. It
+// follows and controls the player over the bridge. It displays only values that the player reported.
 //
-// Beside the bridge's own events it knows, from the application:
+// In addition to the bridge's own events, it handles these events of the application:
 //   timeline.game {home: {name, short, color, score}, away: {…}, period}
 //   timeline.added and timeline.modified {id, at, kind, title, detail, team, home, away, period}, timeline.deleted {id}
-//   timeline.snapshot {part, parts, game, events}: all that is known, in place of what was, in one message or several
-//   cue.passed {type, timecode, properties}, which a cue point of the player's becomes
+//   timeline.snapshot {part, parts, game, events}: the whole state, which replaces the old one, in one or more messages
+//   cue.passed {type, timecode, properties}: the player passed a cue point
 import { connect } from "/bridge.js";
 import { languages } from "./words.js";
 import { View } from "./view.js";
@@ -25,7 +25,7 @@ const bridge = connect();
 const place = () => ({ ...model, canSeek: !model.isWatching });
 const showEvents = () => view.events(model.events.values(), place());
 
-// What is reported.
+// Reports
 
 bridge.on("state", ({ state }) => {
   model.link = state;
@@ -68,12 +68,12 @@ bridge.on("player.metadata", ({ metadata }) => {
     const told = JSON.parse(JSON.parse(metadata).value);
     if (told.home || told.away) showGame(told);
   } catch {
-    // Metadata of some other kind.
+    // Other metadata is ignored.
   }
 });
 bridge.on("easelive.error", ({ message }) => view.say(message));
 
-// What happened.
+// Events of the game
 
 function showGame(game) {
   for (const side of ["home", "away"]) if (game[side]) game[side] = { ...model.game[side], ...game[side] };
@@ -81,8 +81,8 @@ function showGame(game) {
   showBoard();
 }
 
-// The score is that of the newest event that says one: what is taken back, because the viewer went back, counts no more. Without
-// one it is what was said of the game. It is a number, or a text as the sport writes it, such as 187/4.
+// The score is that of the newest event with a score, so a withdrawn event does not count after a seek back. If there
+// is no such event, it is that of the game. It is a number, or a text of the sport such as 187/4.
 const isScore = (score) => Number.isFinite(score) || typeof score === "string" && score !== "";
 function showBoard() {
   const events = [...model.events.values()].sort((left, right) => left.at - right.at || (left.seq ?? 0) - (right.seq ?? 0));
@@ -128,7 +128,7 @@ bridge.on("cue.passed", ({ type, timecode, position, properties }) => {
   showEvent({ kind: type || "chapter", id: `cue ${type} ${position}`, at: timecode, ...properties });
 });
 
-// What people do.
+// User input
 
 function speak(language) {
   const known = languages.includes(language) ? language : "en";

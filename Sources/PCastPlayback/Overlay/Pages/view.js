@@ -1,13 +1,13 @@
-// What the example shows. It is told what is so, and draws it; what people do is heard by overlay.js.
+// The view of the example overlay. It displays the given values; overlay.js handles user input.
 import { languages, words } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const two = (number) => String(number).padStart(2, "0");
 
-/** Media without a time of day, such as a file, count from their start: nothing else is of the first months of 1970. */
+/** Whether a time counts from the beginning of media without wall-clock time: it is less than 10^10 ms. */
 const isCounted = (timecode) => timecode < 10_000_000_000;
 
-/** The time of day, where the picture was taken as far as this page knows: its reader's. Or the time since the start. */
+/** Returns the time of day in the viewer's time zone, or the time since the beginning of the media. */
 export function timeText(timecode) {
   if (isCounted(timecode)) {
     const seconds = Math.max(Math.floor(timecode / 1000), 0);
@@ -76,7 +76,7 @@ export class View {
     $("seek").ariaValueText = timeText(timecode);
   }
 
-  /** While a person drags it, the bar shows where they are. */
+  /** Displays the position of the seek bar while the user drags it. */
   drag(share, timecode) {
     $("bar").style.setProperty("--played", share);
     $("clock").textContent = timeText(timecode);
@@ -108,7 +108,7 @@ export class View {
     $("period").textContent = period ?? "";
   }
 
-  /** The newest first; each is a way to its moment. */
+  /** Displays the events, newest first. A click on an event seeks to it. */
   events(events, { timecode, first, last, canSeek }) {
     const list = [...events].sort((left, right) => right.at - left.at);
     $("no-events").hidden = list.length > 0;
@@ -127,7 +127,7 @@ export class View {
   #item(event, isNow, canSeek) {
     const [item, button, mark, title, detail] = ["li", "button", "span", "b", "small"].map((name) => document.createElement(name));
     mark.className = "mark";
-    // The types of a sport that has no words here are shown as they are.
+    // A type without a translation is displayed unchanged.
     const known = Object.hasOwn(this.words.kinds, event.kind) ? this.words.kinds[event.kind] : String(event.kind ?? "").replaceAll("_", " ");
     title.textContent = event.title || known;
     const kind = event.title ? known : "";
@@ -142,7 +142,7 @@ export class View {
     return item;
   }
 
-  /** A sentence, for a while. */
+  /** Displays a message for a number of seconds. */
   say(text, seconds = 6) {
     clearTimeout(this.#message);
     $("message").textContent = text;

@@ -1,4 +1,4 @@
-// What the example says, in the languages that it can. Another language is one more entry.
+// The texts of the example overlay by language. A further entry adds a language.
 export const words = {
   en: {
     name: "English", play: "Play", pause: "Pause", back: "Back 10 seconds", ahead: "On 10 seconds", live: "Live",

@@ -73,7 +73,13 @@ static inline void pcast_ssl_ctx_accept_unlisted_curve(SSL_CTX *context)
 
 static inline long pcast_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
 
-static inline EVP_PKEY *pcast_evp_ec_gen(const char *curve) { return EVP_EC_gen(curve); }
+// Generates a key. It is the first call of OpenSSL in a process, so it also decides that OpenSSL does not free its
+// data when the process exits: threads that still handle a connection would use that data and crash.
+static inline EVP_PKEY *pcast_evp_ec_gen(const char *curve)
+{
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+    return EVP_EC_gen(curve);
+}
 
 static inline EVP_PKEY *pcast_evp_rsa_gen(size_t bits) { return EVP_RSA_gen(bits); }
 

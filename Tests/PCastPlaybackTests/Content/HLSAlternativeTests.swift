@@ -173,21 +173,6 @@ struct HLSAlternativeTests {
         return stamps + (try await content.readItems().stamps)
     }
 
-    @Test("a live presentation goes up to the better variant, although little of it can wait to be played")
-    func liveGoesUp() async throws {
-        let window = LiveWindow(0..<5)
-        let (ladder, origin) = try Self.live(window, peak: 1_500_000) { _ in false }
-        defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
-        defer { content.close() }
-        _ = try await content.open()
-        let stamps = try await Self.readOn(content, window, to: 16)
-        let first = try #require(stamps.first)
-        #expect(stamps == Array(first..<ladder.film.count))
-        // A busy machine may go down again.
-        #expect(ladder.asked("low", of: origin).first == 2 && !ladder.asked("high", of: origin).isEmpty)
-    }
-
     @Test("a live variant whose playlist is gone is left for the other within a moment")
     func liveTrouble() async throws {
         let window = LiveWindow(0..<5)

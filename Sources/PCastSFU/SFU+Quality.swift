@@ -2,7 +2,7 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// The data quality of each end (seed 004, "Data Quality Feedback"): looked at each half second, told when a row changes.
+/// The data quality of each end (Phenix: "Data Quality Feedback"): looked at each half second, told when a row changes.
 extension SFU {
     mutating func lookAtQuality(stream index: Int, at now: Instant) {
         guard let due = streams[index].quality.nextLook, now >= due, !streams[index].isEnding else { return }

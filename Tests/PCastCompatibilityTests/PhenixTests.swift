@@ -2,7 +2,7 @@ import Foundation
 import PCastCompatibility
 import Testing
 
-/// The samples of seed 004, in Swift by the names that Apple's importer gives to what they call. Each says in a parameter
+/// The samples of Phenix's PCast SDK, in Swift by the names that Apple's importer gives to what they call. Each says in a parameter
 /// what a sample has from before.
 enum PhenixSamples {
     static func disconnect(_ pcast: PhenixPCast) {

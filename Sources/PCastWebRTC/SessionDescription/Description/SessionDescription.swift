@@ -9,6 +9,8 @@ public struct SessionDescription: Hashable, Sendable {
     public var name: String
     /// The mids of the first `a=group:BUNDLE`; nil without one (RFC 9143).
     public var bundle: [String]?
+    /// The mids of each `a=group:BUNDLE` behind the first; `SDPLimits.mediaSections` groups at most.
+    public var furtherBundles: [[String]] = []
     /// One- and two-byte header extensions may alternate within a stream (RFC 8285, section 6).
     public var allowsMixedExtensions: Bool
     /// The side only answers ICE checks (RFC 8445, section 2.5).

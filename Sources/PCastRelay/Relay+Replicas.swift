@@ -64,16 +64,17 @@ extension Relay {
         }
     }
 
-    func news(of index: Int) -> StreamNews {
+    func news(of index: Int, at now: Instant) -> StreamNews {
         let stream = streams.address(index)
         return StreamNews(
             isAway: stream.pointee.isAway, resting: stream.pointee.receiver.resting,
-            limit: stream.pointee.quality.sharedLimit, isPictureLeftOut: stream.pointee.quality.isPictureLeftOut)
+            limit: stream.pointee.quality.sharedLimit, isPictureLeftOut: stream.pointee.quality.isPictureLeftOut,
+            unansweredLayers: stream.pointee.receiver.unansweredLayers(at: now))
     }
 
-    mutating func tellReplicas(of index: Int) {
+    mutating func tellReplicas(of index: Int, at now: Instant) {
         guard !streams[index].replicas.isEmpty else { return }
-        let news = news(of: index)
+        let news = news(of: index, at: now)
         for replica in streams[index].replicas {
             neighbours.give(.news(streams[index].peer, news), to: replica.shard)
         }
@@ -93,6 +94,7 @@ extension Relay {
             streams[index].lastNews = now
             streams[index].isAway = news.isAway
             streams[index].receiver.follow(news.resting)
+            streams[index].receiver.follow(unansweredLayers: news.unansweredLayers)
             streams[index].quality.sharedLimit = news.limit
             streams[index].quality.noteLimit(at: now)
             streams[index].quality.isPictureLeftOut = news.isPictureLeftOut
@@ -124,11 +126,11 @@ extension Relay {
         _ parcel: ParcelBatch.Parcel, of batch: ParcelBatch, at shard: Int, at now: Instant
     ) {
         switch parcel {
-        case .keyFrameWanted(let peer, let layer):
+        case .keyFrameWanted(let peer, let layer, let isTentative):
             guard case .publisher(let index) = places[peer], !streams[index].isEnding,
                 streams[index].layers.indices.contains(layer)
             else { return }
-            requestKeyFrame(stream: index, layer: layer)
+            requestKeyFrame(stream: index, layer: layer, isTentative: isTentative)
         case .takers(let peer, let takers): note(takers, of: peer, at: shard, at: now)
         case .links(let peer, let links, let range):
             guard let (index, replica) = replica(of: peer, at: shard) else { return }

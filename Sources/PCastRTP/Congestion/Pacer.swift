@@ -15,6 +15,8 @@ public struct Pacer: Sendable {
     static let factor = 2.5
     private static let headroom = 2.0
     private static let limitedFactor = 1.25
+    /// Of what passes on a full path, for frames that a new viewer catches up with: the queue there becomes shorter.
+    private static let congestedCatchUp = 0.8
     static let burst = TimeSpan.milliseconds(5)
     /// What waits leaves whole if it is not more than this of the pace, which is 40 ms of what the path is known to carry and
     /// so a picture of a stream that it just carries, nor more than sixteen packets (IO3). libwebrtc's pacer has such a burst too
@@ -37,6 +39,8 @@ public struct Pacer: Sendable {
     private var burstRate: Double
     private var longestWait = Self.longestWait
     private var sendsWhole = true
+    /// The rate of frames that a new viewer catches up with.
+    private var catchUpRate: Double
     /// At which the debt is worked off: the rate, or more while much waits.
     private var pace: Double
     /// What left and is not yet worked off, in bytes.
@@ -62,10 +66,13 @@ public struct Pacer: Sendable {
         }
     }
 
-    /// - Parameter opening: the pace until a target is set for the first time, if it is more: the first picture of
-    ///   a call is not to wait for what nothing is known of.
-    public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0)) {
+    /// - Parameters:
+    ///   - opening: the pace until a target is set for the first time, if it is more: the first picture of a call is not to
+    ///     wait for what nothing is known of.
+    ///   - wanted: what the whole stream has; nil where nothing is caught up with.
+    public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0), wanted: Bitrate? = nil) {
         rate = max(Self.rate(target), Double(opening.bitsPerSecond) / 8)
+        catchUpRate = Self.catchUpRate(target, wanted: wanted)
         pace = rate
         burstRate = rate
     }
@@ -90,21 +97,43 @@ public struct Pacer: Sendable {
         case .limited: rate = known * Self.limitedFactor
         case .congested: rate = known
         }
+        switch pressure {
+        case .none: catchUpRate = Self.catchUpRate(target, wanted: wanted)
+        case .limited: catchUpRate = known
+        case .congested: catchUpRate = known * Self.congestedCatchUp
+        }
         burstRate = pressure == .none ? Self.rate(target) : rate
         longestWait = pressure == .none ? Self.longestWait : Self.longestLimitedWait
         sendsWhole = pressure == .none
     }
 
+    /// Twice what is wanted: nobody knows whether the path carries more, and these frames are late in any case.
+    private static func catchUpRate(_ target: Bitrate, wanted: Bitrate?) -> Double {
+        min(rate(target), wanted.map { Double($0.bitsPerSecond) * headroom / 8 } ?? .infinity)
+    }
+
     private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
+
+    /// What waits to be sent.
+    public enum Backlog: Sendable {
+        /// Packets of which none is to wait for long.
+        case live
+        /// An old key frame, to be seen soon, with more behind it.
+        case keyFrame
+        /// Frames since an old key frame, which take the time that they take.
+        case catchUp
+    }
 
     /// Whether the next packet may leave now; if not, it is asked again at the deadline.
     ///
     /// - Parameters: see `grant`.
     @inline(__always)
-    public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
+    public mutating func mayPass(
+        queued: Int, waited: TimeSpan, backlog: Backlog = .live, at now: Instant
+    ) -> Bool {
         if probe != nil, mayProbe(at: now) { return true }
         // One that has taken too long has just ended, and nobody would come again for what waits.
-        return probe == nil && grant(queued: queued, waited: waited, at: now) != nil
+        return probe == nil && grant(queued: queued, waited: waited, backlog: backlog, at: now) != nil
     }
 
     /// How much may leave now; nil if nothing may, and then it is asked again at the deadline. Packets leave while those
@@ -114,17 +143,24 @@ public struct Pacer: Sendable {
     ///   - queued: packets that wait.
     ///   - waited: how long the oldest of them has.
     ///   - bytes: of all of them on the wire, where they may leave together; nil where not.
+    ///   - backlog: what they are.
     /// - Returns: bytes on the wire.
     /// - Precondition: no probe goes on.
     @inline(__always)
-    public mutating func grant(queued: Int, waited: TimeSpan, bytes: Int? = nil, at now: Instant) -> Int? {
+    public mutating func grant(
+        queued: Int, waited: TimeSpan, bytes: Int? = nil, backlog: Backlog = .live, at now: Instant
+    ) -> Int? {
         precondition(probe == nil, "a probe has its own pace")
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
         // What has to leave within the longest wait sets the pace when the target does not.
         let left = max(longestWait - waited, .milliseconds(5))
-        pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
-        let fastest = max(pace, burstRate)
+        switch backlog {
+        case .live: pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
+        case .keyFrame: pace = rate
+        case .catchUp: pace = catchUpRate
+        }
+        let fastest = backlog == .catchUp ? pace : max(pace, burstRate)
         let burst = fastest * Self.burst.seconds
         let limit = max(burst - Self.packetSize, 0)
         // What has left of the picture counts as debt, so that this holds for all of it or for nothing.

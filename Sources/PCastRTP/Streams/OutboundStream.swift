@@ -212,6 +212,9 @@ public struct OutboundStream: Sendable {
         var endsFrame: Bool
     }
 
+    /// When the newest packet that was sent arrived here; nil before the first.
+    public var lastArrival: Instant? { last?.arrival }
+
     /// Stops until `begin` is called again, as when the peer fell too far behind.
     public mutating func pause() {
         position = nil

@@ -53,12 +53,12 @@ public struct PacketLog: ~Copyable {
     /// The largest payload that is kept. Larger ones are refused: no path carries them in one datagram.
     public static let maximumPayloadSize = 1472
 
-    public let capacity: Int
-    private let mask: Int64
-    private let entries: UnsafeMutablePointer<Entry>
-    private let payloads: UnsafeMutableRawPointer
+    public private(set) var capacity: Int
+    private var mask: Int64
+    private var entries: UnsafeMutablePointer<Entry>
+    private var payloads: UnsafeMutableRawPointer
     /// For each sequence number modulo `capacity`, the position of the packet that bears it.
-    private let positions: UnsafeMutablePointer<Int64>
+    private var positions: UnsafeMutablePointer<Int64>
 
     /// The position after the newest packet. Positions count from zero and never return.
     public private(set) var end: Int64 = 0
@@ -92,8 +92,44 @@ public struct PacketLog: ~Copyable {
         positions.deallocate()
     }
 
+    /// Whether the newest key frame, or a parameter set that it needs, is overwritten by one of the next few packets.
+    public var losesKeyFrameNext: Bool {
+        guard keyFrame >= start else { return false }
+        let first = keyFrameSets.isEmpty ? keyFrame : min(keyFrame, keyFrameSets.lowerBound)
+        return first - start < Self.fewPackets && end - first >= Int64(capacity) - Self.fewPackets
+    }
+
+    /// More than are appended between two looks at `losesKeyFrameNext`.
+    private static let fewPackets: Int64 = 16
+
+    /// Doubles the capacity. All packets, and their positions, stay.
+    public mutating func grow() {
+        let (oldMask, oldEntries, oldPayloads) = (mask, entries, payloads)
+        // Behind it the memory has nothing: an earlier growth may not be filled yet.
+        oldest = start
+        positions.deallocate()
+        capacity *= 2
+        mask = Int64(capacity - 1)
+        entries = .allocate(capacity: capacity)
+        payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
+        positions = .allocate(capacity: capacity)
+        positions.initialize(repeating: -1, count: capacity)
+        for position in oldest..<end {
+            let entry = oldEntries[Int(position & oldMask)]
+            (entries + Int(position & mask)).initialize(to: entry)
+            let payload = oldPayloads + Int(position & oldMask) * Self.maximumPayloadSize
+            slot(position).baseAddress!.copyMemory(from: payload, byteCount: entry.length)
+            if entry.sequence != Entry.unnumbered { positions[Int(entry.sequence & mask)] = position }
+        }
+        oldEntries.deallocate()
+        oldPayloads.deallocate()
+    }
+
+    /// The position of the oldest packet that has been kept since the log grew.
+    private var oldest: Int64 = 0
+
     /// The position of the oldest packet that is still there.
-    public var start: Int64 { max(0, end - Int64(capacity)) }
+    public var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {
         let offset = Int(position & mask) * Self.maximumPayloadSize

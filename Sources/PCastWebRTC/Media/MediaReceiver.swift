@@ -395,15 +395,48 @@ public struct MediaReceiver: Sendable {
 
     // MARK: Key frames
 
-    /// Somebody cannot go on without a key frame of that layer.
-    public mutating func requestKeyFrame(layer: Int = 0) {
-        if layers.indices.contains(layer) { layers[layer].keyFrame.want() }
+    /// Requests a key frame of that layer.
+    ///
+    /// - Parameter isTentative: somebody would skip to it, and nobody waits for it.
+    public mutating func requestKeyFrame(layer: Int = 0, isTentative: Bool = false) {
+        guard layers.indices.contains(layer) else { return }
+        if isTentative { layers[layer].keyFrame.wantTentatively() } else { layers[layer].keyFrame.want() }
     }
+
+    /// Whether no key frame of that layer is to be expected on request: the peer cannot be asked, or leaves requests
+    /// unanswered.
+    public func leavesRequestsUnanswered(layer: Int = 0, at now: Instant) -> Bool {
+        !canRequestKeyFrames || layers.indices.contains(layer) && isUnanswered(layer, at: now)
+    }
+
+    private func isUnanswered(_ layer: Int, at now: Instant) -> Bool {
+        layers[layer].keyFrame.isUnanswered(roundTrip: layers[layer].missing.roundTrip, at: now)
+    }
+
+    /// How long a key frame of that layer takes at most to come, where the peer answers requests.
+    public func answerTime(layer: Int) -> TimeSpan {
+        KeyFrameRequest.answerTime + (layers.indices.contains(layer) ? layers[layer].missing.roundTrip : .zero)
+    }
+
+    /// The layers whose requests for key frames are left unanswered, as bits.
+    public func unansweredLayers(at now: Instant) -> UInt8 {
+        layers.indices.reduce(0) { $0 | (isUnanswered($1, at: now) ? 1 << UInt8($1) : 0) }
+    }
+
+    /// Follows which requests for key frames are left unanswered, where another receiver sends them.
+    public mutating func follow(unansweredLayers: UInt8) {
+        for index in layers.indices {
+            layers[index].keyFrame.note(leavesUnanswered: unansweredLayers & 1 << UInt8(index) != 0)
+        }
+    }
+
+    /// The round trip to a peer that is far away: while none has been measured, a key frame within it counts as an answer.
+    private static let longRoundTrip = TimeSpan.milliseconds(500)
 
     /// A key frame began to arrive with the packet of that number.
     public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
         guard layers.indices.contains(layer) else { return }
-        layers[layer].keyFrame.granted(at: now)
+        layers[layer].keyFrame.granted(roundTrip: delays.smoothed ?? Self.longRoundTrip, at: now)
         layers[layer].missing.keyFrameReceived(upTo: sequence)
     }
 }

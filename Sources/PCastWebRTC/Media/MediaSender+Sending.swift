@@ -18,9 +18,11 @@ extension MediaSender {
     /// - Parameters:
     ///   - capture: tells the wall time at which a source timestamp was captured, nil while nobody knows.
     ///   - stopsAfterFrame: no more than up to the end of a frame.
+    ///   - backlog: what waits, where the pacer is asked.
     public mutating func sendAll(
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
-        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false, at now: Instant
+        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false,
+        backlog: Pacer.Backlog = .live, at now: Instant
     ) -> Turn {
         var turn = Turn()
         guard let track = type == .video ? video : audio else { return turn }
@@ -30,14 +32,15 @@ extension MediaSender {
             {
                 turn.end = sendRun(
                     waiting, isPaced: type == .video, track, from: log, through: &transport, to: path, into: &batch,
-                    capture: capture, stopsAfterFrame: stopsAfterFrame, &turn, at: now)
+                    capture: capture, stopsAfterFrame: stopsAfterFrame, backlog: backlog, &turn, at: now)
                 guard case .sent = turn.end else { return turn }
                 if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return turn }
                 continue
             }
             var hasData = false
             turn.end = send(
-                type, track, from: log, through: &transport, into: &batch, capture: capture, hasData: &hasData, at: now)
+                type, track, from: log, through: &transport, into: &batch, capture: capture, backlog: backlog,
+                hasData: &hasData, at: now)
             guard case .sent = turn.end else { return turn }
             turn.packets += 1
             if hasData { turn.data += 1 }
@@ -51,13 +54,14 @@ extension MediaSender {
     private mutating func sendRun(
         _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: UnsafeMutablePointer<OutboundTrack>,
         from log: borrowing PacketLog, through transport: inout SecureTransport, to path: NetworkPath,
-        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, _ turn: inout Turn,
-        at now: Instant
+        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, backlog: Pacer.Backlog,
+        _ turn: inout Turn, at now: Instant
     ) -> Sending {
         var allowed = Int.max
         if isPaced {
             let waited = waiting.since.map { now - $0 } ?? .zero
-            let grant = pacer.grant(queued: waiting.count, waited: waited, bytes: waiting.bytes, at: now)
+            let grant = pacer.grant(
+                queued: waiting.count, waited: waited, bytes: waiting.bytes, backlog: backlog, at: now)
             guard let grant else { return .paced }
             allowed = grant
         }
@@ -115,7 +119,7 @@ extension MediaSender {
     private mutating func send(
         _ type: MediaType, _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
         through transport: inout SecureTransport, into batch: inout DatagramBatch, capture: CaptureClock?,
-        hasData: inout Bool, at now: Instant
+        backlog: Pacer.Backlog, hasData: inout Bool, at now: Instant
     ) -> Sending {
         guard let waiting = track.pointee.stream.waiting(in: log) else {
             guard type == .video else { return .idle }
@@ -124,7 +128,7 @@ extension MediaSender {
         hasData = true
         if type == .video {
             let waited = waiting.since.map { now - $0 } ?? .zero
-            guard pacer.mayPass(queued: waiting.count, waited: waited, at: now) else { return .paced }
+            guard pacer.mayPass(queued: waiting.count, waited: waited, backlog: backlog, at: now) else { return .paced }
         }
         switch write(track, from: log, through: &transport, into: &batch, capture: capture, at: now) {
         case .idle:

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRTP
 
 /// Which layer of a stream a viewer gets, and which it is to get.
 ///
@@ -18,6 +19,10 @@ struct LayerSwitch: Hashable, Sendable {
         /// How long a new viewer waits for a newer key frame before it receives the frames that follow this one; nil
         /// where no newer key frame is to be requested for it (`PublishedTrack.keyFrameWait`).
         var newerKeyFrameWait: TimeSpan?
+        /// How long a newer key frame is waited for that was requested; later an old one is better than none.
+        var answerTime = TimeSpan(nanoseconds: .max)
+        /// Whether it arrived after everything that the viewer was sent.
+        var isAhead = true
     }
 
     /// The frames since an old key frame, which a new viewer receives unless a newer key frame comes first.
@@ -26,6 +31,10 @@ struct LayerSwitch: Hashable, Sendable {
         var keyFrame: Int64
         /// Until when the frames that follow the key frame are held back.
         var heldUntil: Instant
+        /// Whether the key frame is so old that the frames since are more than a burst.
+        var isLong: Bool
+        /// Whether the key frame has been sent whole.
+        var isBehindKeyFrame = false
     }
 
     /// What to do.
@@ -53,6 +62,10 @@ struct LayerSwitch: Hashable, Sendable {
     private var wantedSince = Instant(nanoseconds: 0)
     /// A key frame is needed that has not been asked for.
     private var mustAsk = false
+    /// When a key frame was requested that has not come yet.
+    private var askedAt: Instant?
+    /// Only frames that arrived later than what was sent are shown.
+    private var mustAdvance = false
     /// The key frame that came and could not be used.
     private var passedOver: Int64?
     /// The layer that is sent is more than the link carries.
@@ -79,6 +92,12 @@ struct LayerSwitch: Hashable, Sendable {
     /// Whether anything but `stay` can come of a step.
     var needsSteps: Bool { isChanging || replay != nil }
 
+    /// What waits to be sent.
+    var backlog: Pacer.Backlog {
+        guard let replay, replay.isLong else { return .live }
+        return replay.isBehindKeyFrame ? .catchUp : .keyFrame
+    }
+
     /// The layers whose packets are needed, as bits.
     var taken: UInt8 { (current.map { 1 << UInt8($0) } ?? 0) | (wanted.map { 1 << UInt8($0) } ?? 0) }
 
@@ -87,9 +106,11 @@ struct LayerSwitch: Hashable, Sendable {
         isUrgent = urgent
         guard layer != wanted else { return }
         replay = nil
+        if wanted == nil { mustAdvance = false }
         wanted = layer
         wantedSince = now
         mustAsk = layer != nil && layer != current
+        askedAt = nil
         passedOver = nil
     }
 
@@ -98,6 +119,8 @@ struct LayerSwitch: Hashable, Sendable {
         current = nil
         replay = nil
         mustAsk = wanted != nil
+        askedAt = nil
+        mustAdvance = true
         passedOver = nil
     }
 
@@ -111,7 +134,7 @@ struct LayerSwitch: Hashable, Sendable {
     ///   - isBetweenFrames: the last packet sent ended a frame.
     ///   - position: where the viewer stands in the log of the layer that is sent; nil while it stands nowhere.
     ///   - isAtEnd: the viewer was sent all that the log holds.
-    ///   - acceptsAnyAge: the source cannot be asked for key frames (KEY4).
+    ///   - acceptsAnyAge: the source cannot be asked for key frames, or leaves requests unanswered (KEY4).
     mutating func step(
         _ keyFrame: KeyFrame?, isBetweenFrames: Bool, position: Int64? = nil, isAtEnd: Bool = false,
         acceptsAnyAge: Bool, at now: Instant
@@ -130,15 +153,7 @@ struct LayerSwitch: Hashable, Sendable {
             guard current == nil || isBetweenFrames || now - keyFrame.arrival >= Self.framePatience else {
                 return .stay
             }
-            let isNew = last == nil
-            current = wanted
-            last = wanted
-            mustAsk = false
-            guard isNew, now - keyFrame.arrival >= Self.replayAge, let wait = keyFrame.newerKeyFrameWait else {
-                return .change(to: wanted)
-            }
-            replay = Replay(keyFrame: keyFrame.position, heldUntil: now + wait)
-            return .replay(layer: wanted)
+            return begin(with: keyFrame, of: wanted, at: now)
         }
         if let keyFrame, keyFrame.position != passedOver {
             // It came too early, or before the reports: the next one is asked for.
@@ -147,13 +162,34 @@ struct LayerSwitch: Hashable, Sendable {
         }
         if mustAsk {
             mustAsk = false
+            askedAt = askedAt ?? now
             return .ask(layer: wanted)
         }
         if isUrgent, current != nil, isBetweenFrames, now - wantedSince >= Self.urgentPatience {
             current = nil
+            mustAdvance = true
             return .stop
         }
         return .stay
+    }
+
+    private mutating func begin(with keyFrame: KeyFrame, of layer: Int, at now: Instant) -> Step {
+        let age = now - keyFrame.arrival
+        let isNew = last == nil
+        current = layer
+        last = layer
+        mustAsk = false
+        askedAt = nil
+        mustAdvance = false
+        guard age >= Self.replayAge else { return .change(to: layer) }
+        let isLong = age >= keyFrame.replayAge
+        guard isNew, let wait = keyFrame.newerKeyFrameWait else {
+            if isLong { replay = Replay(keyFrame: keyFrame.position, heldUntil: now, isLong: true) }
+            return .change(to: layer)
+        }
+        let heldUntil = isLong ? now : now + wait
+        replay = Replay(keyFrame: keyFrame.position, heldUntil: heldUntil, isLong: isLong)
+        return .replay(layer: layer)
     }
 
     /// Skips to a newer key frame as soon as one has come and the frame being sent is whole. The frames between the two key
@@ -170,6 +206,7 @@ struct LayerSwitch: Hashable, Sendable {
             self.replay = nil
             return keyFrame.position >= position ? .change(to: current!) : .stay
         }
+        if position > replay.keyFrame { self.replay?.isBehindKeyFrame = true }
         if now < replay.heldUntil { return position <= replay.keyFrame ? .stay : .hold }
         if isAtEnd { self.replay = nil }
         return .stay
@@ -177,7 +214,11 @@ struct LayerSwitch: Hashable, Sendable {
 
     private func isUsable(_ keyFrame: KeyFrame, acceptsAnyAge: Bool, at now: Instant) -> Bool {
         let age = now - keyFrame.arrival
-        if current == nil { return acceptsAnyAge || age < (last == nil ? keyFrame.replayAge : Self.replayAge) }
+        if current == nil {
+            if age < (last == nil ? keyFrame.replayAge : Self.replayAge) { return true }
+            guard keyFrame.isAhead || !mustAdvance else { return false }
+            return acceptsAnyAge || askedAt.map { now - $0 >= keyFrame.answerTime } ?? false
+        }
         guard age < Self.changeAge else { return false }
         return keyFrame.isAligned || now - wantedSince >= Self.reportPatience
     }

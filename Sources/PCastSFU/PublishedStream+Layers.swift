@@ -23,6 +23,7 @@ extension PublishedStream {
         ladder.removeAll()
         for layer in layers.indices {
             if let bitrate = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = bitrate }
+            layers[layer].keepsKeyFrame = receiver.leavesRequestsUnanswered(layer: layer, at: now)
             let isAvailable = comes(layer, at: now)
             ladder.insert(
                 LayerLadder.Rung(
@@ -58,14 +59,20 @@ extension PublishedStream {
 
     /// The newest key frame of a layer; nil where there is none.
     ///
-    /// - Parameter former: the layer whose times it has to follow.
-    func keyFrame(of layer: Int?, following former: Int?, at now: Instant) -> LayerSwitch.KeyFrame? {
+    /// - Parameters:
+    ///   - former: the layer whose times it has to follow.
+    ///   - lastArrival: when the newest packet arrived that the viewer was sent; nil where it was sent none.
+    func keyFrame(
+        of layer: Int?, following former: Int?, after lastArrival: Instant?, at now: Instant
+    ) -> LayerSwitch.KeyFrame? {
         guard let layer, let position = layers[layer].log.newestKeyFrame else { return nil }
         let isAligned = former.map { $0 == layer || alignment(from: $0, to: layer) != nil } ?? true
+        let arrival = layers[layer].log[position].arrival
         return LayerSwitch.KeyFrame(
-            position: position, arrival: layers[layer].log[position].arrival, isAligned: isAligned,
-            replayAge: layers[layer].replayAge,
-            newerKeyFrameWait: former == nil ? newerKeyFrameWait(layer, at: now) : nil)
+            position: position, arrival: arrival, isAligned: isAligned, replayAge: layers[layer].replayAge,
+            newerKeyFrameWait: former == nil ? newerKeyFrameWait(layer, at: now) : nil,
+            answerTime: receiver.answerTime(layer: layer),
+            isAhead: lastArrival.map { arrival > $0 } ?? true)
     }
 
     /// How long a new viewer waits for a key frame that is requested for it; nil where none is to be requested: the source
@@ -74,7 +81,7 @@ extension PublishedStream {
     /// The wait is zero where the publisher is so far away that the viewer catches up sooner without the key frame.
     private func newerKeyFrameWait(_ layer: Int, at now: Instant) -> TimeSpan? {
         guard receiver.canRequestKeyFrames, layers[layer].keyFrameShare.allowsRequest(at: now) else { return nil }
-        let isUnanswered = receiver.layers.indices.contains(layer) && receiver.layers[layer].keyFrame.isUnanswered
+        let isUnanswered = receiver.leavesRequestsUnanswered(layer: layer, at: now)
         return isUnanswered || (receiver.roundTrip ?? .zero) > Self.nearPublisher ? .zero : Self.longestKeyFrameWait
     }
 

@@ -4,9 +4,10 @@ import PCastWebRTC
 
 /// One track of a stream at the relay: its packets, and when they were captured.
 struct PublishedTrack: ~Copyable {
-    /// About ten seconds of video at 2 Mbit/s, so that a source that cannot be asked for key frames can be joined;
-    /// five of sound.
+    /// About ten seconds of video at 2 Mbit/s; five of sound.
     private static func capacity(_ type: MediaType) -> Int { type == .video ? 2048 : 256 }
+    /// About ten seconds of video at 8 Mbit/s, 12 MB.
+    private static let largestCapacity = 8192
 
     let type: MediaType
     /// Nil where the publisher has no such track; the log is empty then, and stays so.
@@ -40,6 +41,8 @@ struct PublishedTrack: ~Copyable {
         keyFrame = outline.keyFrame
     }
 
+    /// Whether the log becomes larger rather than lose its newest key frame: the source makes none on request.
+    var keepsKeyFrame = false
     /// Viewers that are sent it, or are to be.
     var takers = 0
     /// What arrives of it.
@@ -118,6 +121,7 @@ struct PublishedTrack: ~Copyable {
             sequence: packet.sequence, timestamp: packet.timestamp, marker: packet.marker, startsKeyFrame: false,
             arrival: now, forwarded: packet.forwarded)
         guard type == .video else { return log.append(entry, payload: payload) == nil ? .refused : .appended }
+        if keepsKeyFrame, log.losesKeyFrameNext, log.capacity < Self.largestCapacity { log.grow() }
         if packet.codec == .h264, waitingSets.keep(entry, payload: payload, in: &log) { return .waiting }
         var found: KeyFrameFinder.KeyFrame?
         while let earlier = waitingSets.next(before: entry, in: &log) {

@@ -117,10 +117,12 @@ extension SFU {
         let video = viewer.pointee.sender.video!
         let end = viewer.pointee.layers.current.map { stream.pointee.layers[$0].log.end }
         let step = viewer.pointee.layers.step(
-            stream.pointee.keyFrame(of: viewer.pointee.layers.wanted, following: former, at: now),
+            stream.pointee.keyFrame(
+                of: viewer.pointee.layers.wanted, following: former, after: video.pointee.stream.lastArrival, at: now),
             isBetweenFrames: video.pointee.stream.isBetweenFrames, position: video.pointee.stream.position,
             isAtEnd: video.pointee.stream.position == end,
-            acceptsAnyAge: !stream.pointee.receiver.canRequestKeyFrames, at: now)
+            acceptsAnyAge: stream.pointee.receiver.leavesRequestsUnanswered(
+                layer: viewer.pointee.layers.wanted ?? 0, at: now), at: now)
         switch step {
         case .stay, .hold: return step
         case .ask(let layer):
@@ -130,7 +132,8 @@ extension SFU {
         case .change(let layer): change(viewer: index, from: former, to: layer)
         case .replay(let layer):
             change(viewer: index, from: former, to: layer)
-            requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
+            let isLong = viewer.pointee.layers.backlog != .live
+            requestKeyFrame(stream: viewer.pointee.stream, layer: layer, isTentative: isLong)
         }
         take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
         return step

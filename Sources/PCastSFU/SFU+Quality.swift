@@ -58,7 +58,7 @@ extension SFU {
         stream.pointee.quality.noteLimit(at: now)
         stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.request, at: now)
         stream.pointee.quality.isPictureLeftOut = links.takers > 0 && links.blind == links.takers
-        tellReplicas(of: index)
+        tellReplicas(of: index, at: now)
     }
 
     private mutating func lookAtQuality(viewer index: Int, at now: Instant) {

@@ -65,16 +65,17 @@ extension SFU {
         }
     }
 
-    func news(of index: Int) -> ReplicaUpdate {
+    func news(of index: Int, at now: Instant) -> ReplicaUpdate {
         let stream = streams.address(index)
         return ReplicaUpdate(
             isAway: stream.pointee.isAway, resting: stream.pointee.receiver.resting,
-            limit: stream.pointee.quality.sharedLimit, isPictureLeftOut: stream.pointee.quality.isPictureLeftOut)
+            limit: stream.pointee.quality.sharedLimit, isPictureLeftOut: stream.pointee.quality.isPictureLeftOut,
+            unansweredLayers: stream.pointee.receiver.unansweredLayers(at: now))
     }
 
-    mutating func tellReplicas(of index: Int) {
+    mutating func tellReplicas(of index: Int, at now: Instant) {
         guard !streams[index].replicas.isEmpty else { return }
-        let news = news(of: index)
+        let news = news(of: index, at: now)
         for replica in streams[index].replicas {
             shardLinks.give(.news(streams[index].peer, news), to: replica.shard)
         }
@@ -96,6 +97,7 @@ extension SFU {
             streams[index].lastNews = now
             streams[index].isAway = news.isAway
             streams[index].receiver.follow(news.resting)
+            streams[index].receiver.follow(unansweredLayers: news.unansweredLayers)
             streams[index].quality.sharedLimit = news.limit
             streams[index].quality.noteLimit(at: now)
             streams[index].quality.isPictureLeftOut = news.isPictureLeftOut
@@ -127,11 +129,11 @@ extension SFU {
         _ shardMessage: ShardMessageBatch.ShardMessage, of batch: ShardMessageBatch, at shard: Int, at now: Instant
     ) {
         switch shardMessage {
-        case .keyFrameWanted(let peer, let layer):
+        case .keyFrameWanted(let peer, let layer, let isTentative):
             guard case .publisher(let index) = places[peer], !streams[index].isEnding,
                 streams[index].layers.indices.contains(layer)
             else { return }
-            requestKeyFrame(stream: index, layer: layer)
+            requestKeyFrame(stream: index, layer: layer, isTentative: isTentative)
         case .takers(let peer, let takers): note(takers, of: peer, at: shard, at: now)
         case .links(let peer, let links, let range):
             guard let (index, replica) = replica(of: peer, at: shard) else { return }

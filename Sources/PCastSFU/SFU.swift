@@ -271,13 +271,16 @@ public struct SFU: ~Copyable, DatagramMachine {
         giveTurn(viewer: index)
     }
 
-    /// - Parameter layer: nil asks for none.
-    mutating func requestKeyFrame(stream index: Int, layer: Int?) {
+    /// - Parameters:
+    ///   - layer: nil asks for none.
+    ///   - isTentative: nobody waits for it.
+    mutating func requestKeyFrame(stream index: Int, layer: Int?, isTentative: Bool = false) {
         guard let layer else { return }
         if let home = streams[index].home {
-            shardLinks.give(.keyFrameWanted(streams[index].peer, layer: layer), to: home)
+            shardLinks.give(
+                .keyFrameWanted(streams[index].peer, layer: layer, isTentative: isTentative), to: home)
         }
-        streams[index].receiver.requestKeyFrame(layer: layer)
+        streams[index].receiver.requestKeyFrame(layer: layer, isTentative: isTentative)
         noteControl(.publisher(index))
         schedule(publisher: index)
     }

@@ -21,7 +21,7 @@ public final class ShardMessageBatch: @unchecked Sendable {
         case ended(PeerID, StreamEndedReason)
 
         // And back.
-        case keyFrameWanted(PeerID, layer: Int)
+        case keyFrameWanted(PeerID, layer: Int, isTentative: Bool)
         case takers(PeerID, StreamReplica.Takers)
         /// The bytes are estimates.
         case links(PeerID, StreamReplica.Links, Range<Int>)

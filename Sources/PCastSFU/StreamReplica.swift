@@ -35,4 +35,6 @@ struct ReplicaUpdate {
     /// What the publisher is asked for.
     var limit: SharedLimit
     var isPictureLeftOut: Bool
+    /// The layers of which the publisher leaves requests for key frames unanswered, as bits.
+    var unansweredLayers: UInt8
 }

@@ -147,7 +147,7 @@ struct Viewer: ~Copyable {
     ) -> VideoSending {
         let turn = sender.sendAll(
             .video, from: track.log, through: &transport, into: &batch, capture: track.captureClock,
-            stopsAfterFrame: layers.needsSteps, at: now)
+            stopsAfterFrame: layers.needsSteps, backlog: layers.backlog, at: now)
         note(turn, count: &count, at: now)
         return switch turn.end {
         case .sent: .endedFrame
@@ -186,6 +186,8 @@ struct Viewer: ~Copyable {
     /// Whether its link is full, and what comes next has waited too long for it.
     mutating func isSendQueueStale(_ log: borrowing PacketLog, at now: Instant) -> Bool {
         guard sender.isCongested, let since = sender.video?.pointee.stream.waiting(in: log)?.since else { return false }
+        // Frames since an old key frame are late in any case, and slower on a full link.
+        guard layers.backlog == .live else { return false }
         return CongestionPause.isDue(waiting: since, in: log, at: now)
     }
 

@@ -180,4 +180,34 @@ import Testing
         #expect(!isProbing)
         #expect(deadline == nil)
     }
+
+    @Test("frames since an old key frame leave at twice what is wanted, however many wait and for how long")
+    func catchUp() {
+        var pacer = Pacer(target: .kilobits(2_500), opening: .kilobits(25_000), wanted: .kilobits(1_000))
+        var (now, sent) = (Self.start, 0)
+        let end = Self.start + .seconds(1 as Int64)
+        while now < end {
+            let granted = pacer.grant(
+                queued: 1_000, waited: .seconds(5 as Int64), bytes: 1_250_000, backlog: .catchUp, at: now)
+            if granted != nil {
+                pacer.sent(bytes: 1_250, at: now)
+                sent += 1_250
+            } else if let deadline = pacer.deadline {
+                now = deadline
+            }
+        }
+        #expect(abs(sent - 250_000) < 5_000, "\(sent) bytes in a second")
+    }
+
+    @Test("an old key frame leaves at the usual pace, and not at that of all that waits behind it")
+    func oldKeyFrame() {
+        for (backlog, isLess) in [(Pacer.Backlog.keyFrame, true), (.live, false)] {
+            var pacer = Pacer(target: .kilobits(4_000))
+            _ = pacer.grant(queued: 1_000, waited: .seconds(5 as Int64), backlog: backlog, at: Self.start)
+            pacer.sent(bytes: 20_000, at: Self.start)
+            let next = pacer.grant(
+                queued: 984, waited: .seconds(5 as Int64), backlog: backlog, at: Self.start + .milliseconds(1))
+            #expect((next == nil) == isLess)
+        }
+    }
 }

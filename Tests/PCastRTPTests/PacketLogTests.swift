@@ -21,6 +21,34 @@ import Testing
         #expect(log.newestSequence == 72)
     }
 
+    @Test("a log that grows keeps its packets, their positions and the newest key frame")
+    func grows() {
+        var log = PacketLog(capacity: 32)
+        for sequence in 0..<40 as Range<Int64> {
+            log.append(
+                entry(sequence, timestamp: UInt32(sequence), key: sequence == 10), payload: [UInt8(sequence)])
+        }
+        #expect(log.start == 8 && log.losesKeyFrameNext)
+        log.grow()
+        #expect(log.capacity == 64 && log.start == 8 && log.end == 40 && !log.losesKeyFrameNext)
+        #expect((8..<40).map { log.bytes(at: $0) } == (8..<40).map { [UInt8($0)] })
+        #expect((0..<8).allSatisfy { log.position(ofSequence: $0) == nil })
+        #expect((8..<40).allSatisfy { log.position(ofSequence: $0) == $0 })
+        #expect(log.newestKeyFrame == 10 && log.payloadSize(from: 10) == 30)
+        for sequence in 40..<80 as Range<Int64> {
+            let losesKeyFrame = log.losesKeyFrameNext
+            #expect(losesKeyFrame == (sequence >= 58 && sequence <= 74))
+            log.append(entry(sequence), payload: [UInt8(sequence)])
+        }
+        #expect(log.start == 16 && log.newestKeyFrame == nil && log.bytes(at: 79) == [79])
+        // Again before it is full.
+        for capacity in [128, 256] {
+            log.grow()
+            #expect(log.capacity == capacity && log.start == 16 && log.end == 80)
+            #expect((16..<80).map { log.bytes(at: $0) } == (16..<80).map { [UInt8($0)] })
+        }
+    }
+
     @Test func aFullLogOverwritesTheOldest() {
         var log = PacketLog(capacity: 4)
         for sequence in 0..<10 as Range<Int64> { log.append(entry(sequence), payload: [UInt8(sequence)]) }

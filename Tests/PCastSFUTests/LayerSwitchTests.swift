@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRTP
 import Testing
 
 @testable import PCastSFU
@@ -105,6 +106,51 @@ struct LayerSwitchTests {
         var layers = LayerSwitch()
         layers.want(0, at: Self.start)
         let old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
+        #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
+    }
+
+    @Test("an old key frame is begun with once a request for a newer one was left unanswered")
+    func unanswered() {
+        var layers = LayerSwitch()
+        layers.want(0, at: Self.start)
+        var old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
+        old.answerTime = .milliseconds(300)
+        old.newerKeyFrameWait = .zero
+        func step(after: Int64, acceptsAnyAge: Bool = false) -> LayerSwitch.Step {
+            layers.step(
+                old, isBetweenFrames: true, position: after > 0 ? 20 : nil, acceptsAnyAge: acceptsAnyAge,
+                at: Self.start + .milliseconds(after))
+        }
+        let joining = layers
+        #expect(step(after: 0) == .ask(layer: 0))
+        #expect(step(after: 299) == .stay)
+        #expect(step(after: 300) == .replay(layer: 0) && layers.backlog == .keyFrame)
+        #expect(step(after: 301) == .stay && layers.backlog == .catchUp)
+        // Who comes later does not wait.
+        layers = joining
+        #expect(step(after: 0, acceptsAnyAge: true) == .replay(layer: 0))
+        // Without a request, where the source cannot be asked.
+        layers = joining
+        old.newerKeyFrameWait = nil
+        #expect(step(after: 0, acceptsAnyAge: true) == .change(to: 0) && layers.backlog == .keyFrame)
+    }
+
+    @Test("a viewer whose link was full does not go back to a key frame from before")
+    func doesNotGoBack() {
+        var layers = Self.showing(0)
+        layers.lose(at: Self.start)
+        var old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
+        old.isAhead = false
+        #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .ask(layer: 0))
+        #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .stay)
+        old.isAhead = true
+        #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
+        // Who had no video for a while, and wants it again, does.
+        layers = Self.showing(0)
+        layers.want(nil, at: Self.start)
+        _ = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start)
+        layers.want(0, at: Self.start)
+        old.isAhead = false
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
     }
 

@@ -214,6 +214,33 @@ struct SDPPublisherAnswerTests {
         #expect(try Answer.toPublisher(split).session.media.isEmpty)
     }
 
+    @Test("Of several BUNDLE groups the first counts in which media flows, and what flows in another is refused")
+    func severalGroups() throws {
+        func problems(_ sections: [OfferText.Section], _ groups: [String]) throws -> [String] {
+            let answer = try Answer.toPublisher(OfferText.make(sections, groups: groups))
+            return answer.problems.map { "\($0.index) \($0.reason.code)" }
+        }
+        let apart = OfferText.make([.audio(), .video()], groups: ["0", "1"])
+        let answer = try Answer.toPublisher(apart)
+        #expect(answer.problems.map(\.reason) == [.notBundled] && answer.problems[0].index == 1)
+        #expect(answer.description.bundle == ["0"] && answer.description.furtherBundles.isEmpty)
+        #expect(answer.description.media.map(\.isRejected) == [false, true])
+        // A group of what does not flow is passed over: a data channel, an inactive section, unknown names.
+        #expect(try problems([.audio(), .video(), .dataChannel()], ["2", "0 1"]) == ["2 kind"])
+        #expect(try problems([.audio(), .video()], ["9", "0 1"]).isEmpty)
+        #expect(try problems([.audio(), .video()], ["", "0 1"]).isEmpty)
+        var idle = OfferText.Section.audio("2")
+        idle.direction = "inactive"
+        #expect(try problems([idle, .audio(), .video()], ["2", "0 1"]).isEmpty)
+        let passed = try Answer.toPublisher(OfferText.make([idle, .audio(), .video()], groups: ["2", "0 1"]))
+        #expect(passed.description.bundle == ["0", "1"])
+        #expect(passed.session.remoteTransport.iceUfrag == "0frag")
+        // A group that says the same once more changes nothing.
+        #expect(try problems([.audio(), .video()], ["0 1", "0 1"]).isEmpty)
+        let description = try SessionDescription(parsing: apart)
+        #expect(try SessionDescription(parsing: description.text) == description)
+    }
+
     @Test("SDP6: an extension offered one way is answered the other way, where the media flows so")
     func sdp6Directions() throws {
         let text = SDPSamples.chromiumPublisherOffer

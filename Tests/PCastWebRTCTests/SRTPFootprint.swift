@@ -4,7 +4,9 @@ import CSRTP
 
 /// What `malloc` has in use for one end of a viewer with three streams, averaged over many.
 enum SRTPFootprint {
-    /// The least of three counts, for other tests allocate at the same time.
+    /// The least of three counts: the first one has what OpenSSL allocates once.
+    ///
+    /// It counts what the whole process allocates.
     static func measure(profile: SRTPProfile) -> (sender: Int, receiver: Int) {
         let counts = (0..<3).map { _ in count(profile) }
         return (counts.map(\.sender).min()!, counts.map(\.receiver).min()!)

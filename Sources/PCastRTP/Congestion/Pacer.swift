@@ -16,6 +16,8 @@ public struct Pacer: Sendable {
     private static let headroom = 2.0
     /// The pacing factor on a limited path.
     private static let limitedFactor = 1.25
+    /// The share of a full path that is used for frames that a new viewer catches up with, so that its queue gets shorter.
+    private static let congestedCatchUp = 0.8
     /// The maximum duration of a burst.
     static let burst = TimeSpan.milliseconds(5)
     /// The maximum duration of a frame that is sent at once, which is 40 ms of the target and thus about a frame of a
@@ -44,6 +46,8 @@ public struct Pacer: Sendable {
     private var burstRate: Double
     private var longestWait = Self.longestWait
     private var sendsWhole = true
+    /// The rate of frames that a new viewer catches up with, in bytes per second.
+    private var catchUpRate: Double
     /// The rate at which the debt decreases: that of media, or more if many packets are queued.
     private var pace: Double
     /// The bytes that were sent ahead of the pace.
@@ -77,8 +81,10 @@ public struct Pacer: Sendable {
     ///   - target: The initial target.
     ///   - opening: The pace until the first call of ``setTarget(_:wanted:pressure:)``, if it is higher. The first
     ///     frame is not delayed because the path is unknown.
-    public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0)) {
+    ///   - wanted: The bit rate of the whole stream; nil if no frames are caught up with.
+    public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0), wanted: Bitrate? = nil) {
         rate = max(Self.rate(target), Double(opening.bitsPerSecond) / 8)
+        catchUpRate = Self.catchUpRate(target, wanted: wanted)
         pace = rate
         burstRate = rate
     }
@@ -104,21 +110,45 @@ public struct Pacer: Sendable {
         case .limited: rate = known * Self.limitedFactor
         case .congested: rate = known
         }
+        switch pressure {
+        case .none: catchUpRate = Self.catchUpRate(target, wanted: wanted)
+        case .limited: catchUpRate = known
+        case .congested: catchUpRate = known * Self.congestedCatchUp
+        }
         burstRate = pressure == .none ? Self.rate(target) : rate
         longestWait = pressure == .none ? Self.longestWait : Self.longestLimitedWait
         sendsWhole = pressure == .none
     }
 
+    /// Returns the rate for frames that a new viewer catches up with, in bytes per second.
+    ///
+    /// It is at most twice the wanted rate: it is unknown whether the path carries more, and these frames are late anyway.
+    private static func catchUpRate(_ target: Bitrate, wanted: Bitrate?) -> Double {
+        min(rate(target), wanted.map { Double($0.bitsPerSecond) * headroom / 8 } ?? .infinity)
+    }
+
     /// Returns the pacing rate of a target in bytes per second.
     private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
 
+    /// The kind of queued packets, which determines their pace.
+    public enum Backlog: Sendable {
+        /// Live packets, none of which may be queued for long.
+        case live
+        /// An old key frame that is to be shown soon, with more frames behind it.
+        case keyFrame
+        /// Frames since an old key frame, which are not urgent.
+        case catchUp
+    }
+
     /// Returns whether the next packet may be sent now. If not, the caller asks again at the deadline. The parameters
-    /// are those of ``grant(queued:waited:bytes:at:)``.
+    /// are those of ``grant(queued:waited:bytes:backlog:at:)``.
     @inline(__always)
-    public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
+    public mutating func mayPass(
+        queued: Int, waited: TimeSpan, backlog: Backlog = .live, at now: Instant
+    ) -> Bool {
         if probe != nil, mayProbe(at: now) { return true }
         // If the probe has just timed out, queued packets must be checked now, because there is no deadline for them.
-        return probe == nil && grant(queued: queued, waited: waited, at: now) != nil
+        return probe == nil && grant(queued: queued, waited: waited, backlog: backlog, at: now) != nil
     }
 
     /// Returns the number of bytes that may be sent now.
@@ -131,17 +161,24 @@ public struct Pacer: Sendable {
     ///   - queued: The number of queued packets.
     ///   - waited: The time that the oldest one is queued.
     ///   - bytes: The size of all queued packets including headers, if they can be sent together; nil otherwise.
+    ///   - backlog: The kind of the queued packets.
     ///   - now: The present time.
     /// - Returns: The number of bytes including headers; nil if the caller must wait for the deadline.
     @inline(__always)
-    public mutating func grant(queued: Int, waited: TimeSpan, bytes: Int? = nil, at now: Instant) -> Int? {
+    public mutating func grant(
+        queued: Int, waited: TimeSpan, bytes: Int? = nil, backlog: Backlog = .live, at now: Instant
+    ) -> Int? {
         precondition(probe == nil, "a probe has its own pace")
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
         // The queued packets must be sent within the maximum time, which may need a faster pace than the target.
         let left = max(longestWait - waited, .milliseconds(5))
-        pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
-        let fastest = max(pace, burstRate)
+        switch backlog {
+        case .live: pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
+        case .keyFrame: pace = rate
+        case .catchUp: pace = catchUpRate
+        }
+        let fastest = backlog == .catchUp ? pace : max(pace, burstRate)
         let burst = fastest * Self.burst.seconds
         let limit = max(burst - Self.packetSize, 0)
         // The sent part of a frame is in the debt, so this condition holds for the whole frame or none of it.

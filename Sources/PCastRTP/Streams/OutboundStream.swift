@@ -246,6 +246,9 @@ public struct OutboundStream: Sendable {
         var endsFrame: Bool
     }
 
+    /// The arrival time of the newest packet that was sent; nil before the first.
+    public var lastArrival: Instant? { last?.arrival }
+
     /// Stops until the next beginning, for example because the peer is too slow.
     public mutating func pause() {
         position = nil

@@ -55,16 +55,16 @@ public struct PacketLog: ~Copyable {
     /// The maximum size of a payload in bytes; larger ones do not fit in a datagram and are rejected.
     public static let maximumPayloadSize = 1472
 
-    /// The number of packets in the log.
-    public let capacity: Int
+    /// The number of packets in the log, a power of two.
+    public private(set) var capacity: Int
     /// The bits of the index of a position.
-    private let mask: Int64
+    private var mask: Int64
     /// The entries by the low bits of their positions.
-    private let entries: UnsafeMutablePointer<Entry>
+    private var entries: UnsafeMutablePointer<Entry>
     /// The memory of the payloads.
-    private let payloads: UnsafeMutableRawPointer
+    private var payloads: UnsafeMutableRawPointer
     /// The position of the packet with each sequence number modulo ``capacity``.
-    private let positions: UnsafeMutablePointer<Int64>
+    private var positions: UnsafeMutablePointer<Int64>
 
     /// The position after the newest packet. Positions begin at 0 and never wrap around.
     public private(set) var end: Int64 = 0
@@ -102,8 +102,44 @@ public struct PacketLog: ~Copyable {
         positions.deallocate()
     }
 
+    /// Whether the newest key frame, or a parameter set that it needs, is overwritten by one of the next few packets.
+    public var losesKeyFrameNext: Bool {
+        guard keyFrame >= start else { return false }
+        let first = keyFrameSets.isEmpty ? keyFrame : min(keyFrame, keyFrameSets.lowerBound)
+        return first - start < Self.fewPackets && end - first >= Int64(capacity) - Self.fewPackets
+    }
+
+    /// More packets than are appended between two reads of ``losesKeyFrameNext``.
+    private static let fewPackets: Int64 = 16
+
+    /// Doubles the capacity. All packets and their positions remain.
+    public mutating func grow() {
+        let (oldMask, oldEntries, oldPayloads) = (mask, entries, payloads)
+        // Older positions have no entries, because an earlier growth may not be filled yet.
+        oldest = start
+        positions.deallocate()
+        capacity *= 2
+        mask = Int64(capacity - 1)
+        entries = .allocate(capacity: capacity)
+        payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
+        positions = .allocate(capacity: capacity)
+        positions.initialize(repeating: -1, count: capacity)
+        for position in oldest..<end {
+            let entry = oldEntries[Int(position & oldMask)]
+            (entries + Int(position & mask)).initialize(to: entry)
+            let payload = oldPayloads + Int(position & oldMask) * Self.maximumPayloadSize
+            slot(position).baseAddress!.copyMemory(from: payload, byteCount: entry.length)
+            if entry.sequence != Entry.unnumbered { positions[Int(entry.sequence & mask)] = position }
+        }
+        oldEntries.deallocate()
+        oldPayloads.deallocate()
+    }
+
+    /// The position of the oldest packet that has been kept since the log grew.
+    private var oldest: Int64 = 0
+
     /// The position of the oldest packet.
-    public var start: Int64 { max(0, end - Int64(capacity)) }
+    public var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     /// Returns the memory of the payload at a position.
     private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {

@@ -15,8 +15,23 @@ public struct KeyFrameRequester: Sendable {
     /// The maximum number of repetitions, after which a new need for a key frame starts again.
     public static let maximumAttempts = 20
 
+    /// The time after the first request within which a responsive source sends a key frame, to which the round-trip time
+    /// is added. It allows for a request that is lost and repeated.
+    public static let answerTime = TimeSpan.milliseconds(300)
+
+    /// The maximum number of requests if no viewer depends on the key frame.
+    public static let tentativeAttempts = 2
+
+    /// The minimum time from the last request to a request on which no viewer depends.
+    public static let tentativeSpacing = TimeSpan.seconds(1 as Int64)
+
     /// The number of requests for the current need.
     private var attempts = 0
+    /// Nobody depends on the current requests.
+    private var isTentative = false
+    private var limit: Int { isTentative ? Self.tentativeAttempts : Self.maximumAttempts }
+    /// When the first of the current requests was sent.
+    private var firstSent: Instant?
     private var lastSent: Instant?
     /// The time at which the last key frame arrived after a request.
     private var lastGranted: Instant?
@@ -24,8 +39,23 @@ public struct KeyFrameRequester: Sendable {
     /// Whether a key frame is needed.
     public private(set) var isWanted = false
 
-    /// Whether a request was repeated and no key frame has arrived yet.
-    public var isUnanswered: Bool { isWanted && attempts > 1 }
+    /// Whether the source left earlier requests unanswered: the next key frame was too late to be an answer, or none came.
+    public private(set) var leavesUnanswered = false
+
+    /// Returns whether no answer is to be expected: the source left earlier requests unanswered, or the current ones for
+    /// too long.
+    ///
+    /// - Parameters:
+    ///   - roundTrip: The round-trip time to the source as far as it is known.
+    ///   - now: The present time.
+    public func isUnanswered(roundTrip: TimeSpan, at now: Instant) -> Bool {
+        leavesUnanswered || isLate(roundTrip: roundTrip, at: now)
+    }
+
+    private func isLate(roundTrip: TimeSpan, at now: Instant) -> Bool {
+        guard isWanted, let firstSent else { return false }
+        return now - firstSent > Self.answerTime + roundTrip
+    }
 
     /// The number of requests sent.
     public private(set) var sentCount = 0
@@ -35,20 +65,41 @@ public struct KeyFrameRequester: Sendable {
 
     /// Records that a key frame is needed.
     public mutating func want() {
-        if !isWanted || attempts >= Self.maximumAttempts { attempts = 0 }
+        if !isWanted || isTentative || attempts >= Self.maximumAttempts { begin(isTentative: false) }
+    }
+
+    /// Somebody has been sent an old key frame, and would skip to a newer one: the source may answer by now.
+    public mutating func wantTentatively() {
+        if !isWanted || attempts >= limit { begin(isTentative: true) }
+    }
+
+    private mutating func begin(isTentative: Bool) {
         isWanted = true
+        self.isTentative = isTentative
+        attempts = 0
+        firstSent = nil
     }
 
     /// Records that a key frame has arrived.
-    public mutating func received(at now: Instant) {
+    ///
+    /// - Parameters:
+    ///   - roundTrip: The round-trip time to the source.
+    ///   - now: The present time.
+    public mutating func received(roundTrip: TimeSpan, at now: Instant) {
+        if isWanted, firstSent != nil { leavesUnanswered = isLate(roundTrip: roundTrip, at: now) }
         isWanted = false
+        firstSent = nil
         lastGranted = now
     }
 
+    /// Takes over whether requests are left unanswered from another receiver of the same source.
+    mutating func note(leavesUnanswered: Bool) { self.leavesUnanswered = leavesUnanswered }
+
     /// Returns the time of the next request; nil if none is scheduled.
     public func deadline(roundTrip: TimeSpan) -> Instant? {
-        guard isWanted, attempts < Self.maximumAttempts else { return nil }
-        let next = lastSent.map { sent in attempts == 0 ? sent : sent + Self.timeout + roundTrip }
+        guard isWanted, attempts < limit else { return nil }
+        let wait = attempts > 0 ? Self.timeout + roundTrip : isTentative ? Self.tentativeSpacing : .zero
+        let next = lastSent.map { $0 + wait }
         let earliest = lastGranted.map { $0 + Self.spacing }
         return max(next ?? Instant(nanoseconds: .min), earliest ?? Instant(nanoseconds: .min))
     }
@@ -56,9 +107,11 @@ public struct KeyFrameRequester: Sendable {
     /// Returns whether a request must be sent now, and counts it.
     public mutating func poll(roundTrip: TimeSpan, at now: Instant) -> Bool {
         guard let deadline = deadline(roundTrip: roundTrip), now >= deadline else { return false }
+        firstSent = firstSent ?? now
         lastSent = now
         attempts += 1
         sentCount += 1
+        if attempts >= Self.maximumAttempts { leavesUnanswered = true }
         return true
     }
 }

@@ -432,14 +432,49 @@ public struct MediaReceiver: Sendable {
     // MARK: Key frames
 
     /// Requests a key frame of a layer.
-    public mutating func requestKeyFrame(layer: Int = 0) {
-        if layers.indices.contains(layer) { layers[layer].keyFrame.want() }
+    ///
+    /// - Parameters:
+    ///   - layer: The index of the layer.
+    ///   - isTentative: Whether a viewer would skip to the key frame, but none depends on it.
+    public mutating func requestKeyFrame(layer: Int = 0, isTentative: Bool = false) {
+        guard layers.indices.contains(layer) else { return }
+        if isTentative { layers[layer].keyFrame.wantTentatively() } else { layers[layer].keyFrame.want() }
     }
+
+    /// Returns whether no key frame of a layer is to be expected on request: requests cannot be sent to the peer, or it
+    /// leaves them unanswered.
+    public func leavesRequestsUnanswered(layer: Int = 0, at now: Instant) -> Bool {
+        !canRequestKeyFrames || layers.indices.contains(layer) && isUnanswered(layer, at: now)
+    }
+
+    private func isUnanswered(_ layer: Int, at now: Instant) -> Bool {
+        layers[layer].keyFrame.isUnanswered(roundTrip: layers[layer].missing.roundTrip, at: now)
+    }
+
+    /// Returns the maximum time until a requested key frame of a layer arrives from a peer that answers requests.
+    public func answerTime(layer: Int) -> TimeSpan {
+        KeyFrameRequester.answerTime + (layers.indices.contains(layer) ? layers[layer].missing.roundTrip : .zero)
+    }
+
+    /// Returns a bit mask of the layers whose key-frame requests are left unanswered.
+    public func unansweredLayers(at now: Instant) -> UInt8 {
+        layers.indices.reduce(0) { $0 | (isUnanswered($1, at: now) ? 1 << UInt8($1) : 0) }
+    }
+
+    /// Takes over which key-frame requests are left unanswered from the receiver that sends them.
+    public mutating func follow(unansweredLayers: UInt8) {
+        for index in layers.indices {
+            layers[index].keyFrame.note(leavesUnanswered: unansweredLayers & 1 << UInt8(index) != 0)
+        }
+    }
+
+    /// The round-trip time that is assumed until one has been measured, so that a distant peer counts as responsive.
+    private static let longRoundTrip = TimeSpan.milliseconds(500)
 
     /// Records that a key frame begins with a sequence number, which ends the request for one.
     public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
         guard layers.indices.contains(layer) else { return }
-        layers[layer].keyFrame.received(at: now)
+        layers[layer].keyFrame.granted(roundTrip: delays.smoothed ?? Self.longRoundTrip, at: now)
         layers[layer].missing.keyFrameReceived(upTo: sequence)
     }
 }

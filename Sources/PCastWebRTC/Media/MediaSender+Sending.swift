@@ -22,11 +22,13 @@ extension MediaSender {
     ///   - batch: The batch to append datagrams to.
     ///   - capture: The mapping from RTP timestamps to wall-clock time, for sender reports; nil if it is unknown.
     ///   - stopsAfterFrame: Whether to stop at the end of a frame.
+    ///   - backlog: The kind of queued packets, for the pacer.
     ///   - now: The present time.
     /// - Returns: The number of packets sent and the reason why sending ended.
     public mutating func sendAll(
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
-        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false, at now: Instant
+        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false,
+        backlog: Pacer.Backlog = .live, at now: Instant
     ) -> Turn {
         var turn = Turn()
         guard let track = type == .video ? video : audio else { return turn }
@@ -36,14 +38,15 @@ extension MediaSender {
             {
                 turn.end = sendRun(
                     waiting, isPaced: type == .video, track, from: log, through: &transport, to: path, into: &batch,
-                    capture: capture, stopsAfterFrame: stopsAfterFrame, &turn, at: now)
+                    capture: capture, stopsAfterFrame: stopsAfterFrame, backlog: backlog, &turn, at: now)
                 guard case .sent = turn.end else { return turn }
                 if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return turn }
                 continue
             }
             var hasData = false
             turn.end = send(
-                type, track, from: log, through: &transport, into: &batch, capture: capture, hasData: &hasData, at: now)
+                type, track, from: log, through: &transport, into: &batch, capture: capture, backlog: backlog,
+                hasData: &hasData, at: now)
             guard case .sent = turn.end else { return turn }
             turn.packets += 1
             if hasData { turn.data += 1 }
@@ -56,13 +59,14 @@ extension MediaSender {
     private mutating func sendRun(
         _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: UnsafeMutablePointer<OutboundTrack>,
         from log: borrowing PacketLog, through transport: inout SecureTransport, to path: NetworkPath,
-        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, _ turn: inout Turn,
-        at now: Instant
+        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, backlog: Pacer.Backlog,
+        _ turn: inout Turn, at now: Instant
     ) -> Sending {
         var allowed = Int.max
         if isPaced {
             let waited = waiting.since.map { now - $0 } ?? .zero
-            let grant = pacer.grant(queued: waiting.count, waited: waited, bytes: waiting.bytes, at: now)
+            let grant = pacer.grant(
+                queued: waiting.count, waited: waited, bytes: waiting.bytes, backlog: backlog, at: now)
             guard let grant else { return .paced }
             allowed = grant
         }
@@ -120,7 +124,7 @@ extension MediaSender {
     private mutating func send(
         _ type: MediaType, _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
         through transport: inout SecureTransport, into batch: inout DatagramBatch, capture: CaptureClock?,
-        hasData: inout Bool, at now: Instant
+        backlog: Pacer.Backlog, hasData: inout Bool, at now: Instant
     ) -> Sending {
         guard let waiting = track.pointee.stream.waiting(in: log) else {
             guard type == .video else { return .idle }
@@ -129,7 +133,7 @@ extension MediaSender {
         hasData = true
         if type == .video {
             let waited = waiting.since.map { now - $0 } ?? .zero
-            guard pacer.mayPass(queued: waiting.count, waited: waited, at: now) else { return .paced }
+            guard pacer.mayPass(queued: waiting.count, waited: waited, backlog: backlog, at: now) else { return .paced }
         }
         switch write(track, from: log, through: &transport, into: &batch, capture: capture, at: now) {
         case .idle:

@@ -134,7 +134,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
             start: startBitrate, wanted: wantedBitrate,
             reportsArrivals: media.contains { $0.direction.sends && $0.feedback.contains(.transportCC) },
             canProbe: canProbe)
-        pacer = Pacer(target: startBitrate, opening: Self.openingPace)
+        pacer = Pacer(target: startBitrate, opening: Self.openingPace, wanted: wantedBitrate)
     }
 
     deinit {

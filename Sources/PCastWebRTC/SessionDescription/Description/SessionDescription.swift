@@ -9,6 +9,8 @@ public struct SessionDescription: Hashable, Sendable {
     public var name: String
     /// The MIDs of the first `a=group:BUNDLE` (RFC 9143); nil if missing.
     public var bundle: [String]?
+    /// The MIDs of each further `a=group:BUNDLE`, at most `SDPLimits.mediaSections` groups.
+    public var furtherBundles: [[String]] = []
     /// Whether a stream may mix one-byte and two-byte header extensions (RFC 8285, section 6).
     public var allowsMixedExtensions: Bool
     /// Whether the side is an ICE lite agent (RFC 8445, section 2.5).

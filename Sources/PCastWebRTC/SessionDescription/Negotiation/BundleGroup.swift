@@ -1,4 +1,7 @@
 /// The BUNDLE group of an offer, whose sections share a transport (RFC 9143).
+///
+/// Each of several groups has a transport of its own, but there is only one transport here. The first group with a
+/// section that sends or receives media is used, or the first group if there is none. Sections of other groups are rejected.
 struct BundleGroup {
     /// The indexes of the sections in the order of the group, without those that the offer rejects.
     let indices: [Int]
@@ -10,15 +13,20 @@ struct BundleGroup {
 
     /// Reads the group of an offer.
     init(_ offer: SessionDescription) {
-        let mids = offer.bundle ?? []
-        exists = !mids.isEmpty
+        let groups = [offer.bundle ?? []] + offer.furtherBundles
+        let members = groups.map { Self.indices(of: $0, in: offer) }
+        exists = groups.contains { !$0.isEmpty }
+        indices = members.first { $0.contains { offer.media[$0].hasFlow } } ?? members.first { !$0.isEmpty } ?? []
+        multiplexesRTCP = indices.first.map { offer.media[$0].multiplexesRTCP } ?? false
+    }
+
+    private static func indices(of mids: [String], in offer: SessionDescription) -> [Int] {
         var indices: [Int] = []
         for mid in mids {
             let index = offer.media.firstIndex { $0.mid == mid && !$0.isRejected }
             if let index, !indices.contains(index) { indices.append(index) }
         }
-        self.indices = indices
-        multiplexesRTCP = indices.first.map { offer.media[$0].multiplexesRTCP } ?? false
+        return indices
     }
 
     /// The index of the section whose transport the group uses (RFC 9143, section 7.2.1), which cannot be rejected
@@ -27,4 +35,9 @@ struct BundleGroup {
 
     /// Returns whether a section belongs to the group.
     func contains(_ index: Int) -> Bool { indices.contains(index) }
+}
+
+extension MediaDescription {
+    /// Whether audio or video is offered in one direction at least.
+    fileprivate var hasFlow: Bool { kind.mediaType != nil && !isRejected && direction != .inactive }
 }

@@ -85,7 +85,8 @@ extension SectionProblem.Reason {
         case .packetizationMode: "the stream needs H.264 with packetization-mode=1. Offer that mode."
         case .furtherSection: "a stream has one track of this kind. Leave this section out."
         case .noBundle: "there is one transport, and the description has no BUNDLE group. Offer with “max-bundle”."
-        case .notBundled: "the section is not in the first BUNDLE group. Put all sections into one group."
+        case .notBundled:
+            "there is one transport, and the section is not in its BUNDLE group. Put all sections into one group."
         case .noRTCPMultiplexing: "RTP and RTCP need to share one port. Add a=rtcp-mux."
         case .transportProtocol(let name): "\(name) is not supported. Use UDP/TLS/RTP/SAVPF."
         case .kind: "only audio and video are supported. Leave this section out."

@@ -116,9 +116,14 @@ struct SessionDescriptionParser {
             session.allowsMixedExtensions = true
         } else if name.matches("group") {
             let fields = value?.pieces() ?? []
-            guard let semantics = fields.first, semantics.matches("BUNDLE"), session.bundle == nil else { return true }
+            guard let semantics = fields.first, semantics.matches("BUNDLE") else { return true }
             guard fields.count <= SDPLimits.mediaSections + 1 else { throw .tooManyMediaSections }
-            session.bundle = fields.dropFirst().map(\.string)
+            let mids = fields.dropFirst().map(\.string)
+            if session.bundle == nil {
+                session.bundle = mids
+            } else if session.furtherBundles.count < SDPLimits.mediaSections {
+                session.furtherBundles.append(mids)
+            }
         } else {
             return false
         }

@@ -34,7 +34,9 @@ struct SessionDescriptionWriter {
         // An empty name is not allowed (RFC 8866, section 5.3).
         line("s=\(session.name.isEmpty ? "-" : session.name)")
         line("t=0 0")
-        if let mids = session.bundle, !mids.isEmpty { line("group", (["BUNDLE"] + mids).joined(separator: " ")) }
+        for mids in [session.bundle ?? []] + session.furtherBundles where !mids.isEmpty {
+            line("group", (["BUNDLE"] + mids).joined(separator: " "))
+        }
         flag("ice-lite", session.isICELite)
         flag("extmap-allow-mixed", session.allowsMixedExtensions)
         line("a=msid-semantic: WMS *")

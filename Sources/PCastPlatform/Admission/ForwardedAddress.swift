@@ -15,10 +15,10 @@ struct ForwardedAddress: Sendable {
     /// Addresses that are looked at; what is further left is of no proxy that anybody has.
     private static let maximumHops = 32
 
-    /// Proxies append bytes, so bytes are what is looked at: a character of Swift may join a comma with what a client has
-    /// written before it.
+    /// Parses the values of all header fields with the given name, in order.
     ///
-    /// - Parameter values: of all fields of that name, in their order.
+    /// Proxies append bytes, so the parser works on bytes: a `Character` may join a comma with what a client wrote
+    /// before it.
     init(_ field: ForwardedHeader, _ values: [String]) {
         isForged = !values.allSatisfy(Self.isPlain)
         let texts: [Substring.UTF8View] =

@@ -11,7 +11,7 @@ public import PCastCore
 /// Between the two thresholds nothing changes. A loss of a few percent is not a limit, because retransmissions repair
 /// it.
 public struct LinkLimitation: Sendable {
-    /// What is known about a link at present; nil for unknown values, which do not change the state.
+    /// The current measurements of a link; nil for unknown values, which do not change the state.
     public struct Evidence: Hashable, Sendable {
         /// The available bandwidth according to congestion control.
         public var estimate: Bitrate?

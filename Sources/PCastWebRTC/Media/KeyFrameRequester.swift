@@ -42,12 +42,14 @@ public struct KeyFrameRequester: Sendable {
     /// Whether the source left earlier requests unanswered: the next key frame was too late to be an answer, or none came.
     public private(set) var leavesUnanswered = false
 
-    /// Returns whether no answer is to be expected: the source left earlier requests unanswered, or the current ones for
-    /// too long.
+    /// Returns whether no answer is to be expected, because the source left earlier requests unanswered, or the current
+    /// ones
+    /// for too long.
     ///
     /// - Parameters:
     ///   - roundTrip: The round-trip time to the source as far as it is known.
-    ///   - now: The present time.
+    ///   - now: The current time.
+    /// - Returns: Whether no answer is to be expected.
     public func isUnanswered(roundTrip: TimeSpan, at now: Instant) -> Bool {
         leavesUnanswered || isLate(roundTrip: roundTrip, at: now)
     }

@@ -31,7 +31,7 @@ private let allowed = Dictionary(rows.map { ($0.module, $0.imports) }, uniquingK
 /// The modules of layers 0 and 1: no clock, socket, thread, lock or randomness.
 private let pure = rows.filter { $0.layer <= 1 }.map(\.module)
 
-/// What the standard library and the C library offer to everyone; the pure modules may not have the last four.
+/// The modules of the standard library and the C library. The pure modules may not import the last four.
 private let systems: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "Glibc", "Dispatch", "Synchronization",
 ]

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastCLI
 
-/// What cannot be used is refused before anything begins.
+/// Unusable arguments are rejected before anything starts.
 struct RefusalTests {
     private func nothingSet(for command: String) throws -> Settings {
         Settings(command: command, environment: [:], file: try ConfigurationFile(text: "", path: "pcast.conf"))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastCLI
 
-/// What somebody may have meant.
+/// Suggestions for misspelled names.
 struct NearestNameTests {
     private let names = ["listen", "rtc-port", "limit", "tls-port", "trusted-proxy"]
 
@@ -77,7 +77,7 @@ struct NearestNameTests {
         var limits = PlatformLimits()
         let written = try #require(all.values["serve.limit"])
         for value in written { try #require(LimitArgument(argument: value)).set(in: &limits) }
-        // What stands there is what holds by itself.
+        // The written values are the defaults.
         #expect(limits == PlatformLimits() && written.count == PlatformLimits.Name.allCases.count)
     }
 }

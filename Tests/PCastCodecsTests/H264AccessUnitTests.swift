@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "COD5: bidirectional pictures are found in what others have encoded", .enabled(if: Program.hasFFmpeg),
+        "B-frames in encoded video of other encoders are detected", .enabled(if: Program.hasFFmpeg),
         arguments: [
             "-bf 2 -g 25", "-bf 0", "-bf 3 -g 12 -x264-params slices=4:b-pyramid=strict:aud=1",
             "-bf 2 -flags +ilme+ildct",

@@ -39,7 +39,7 @@ import Testing
         #expect(through.profile?.description == "constrained baseline")
     }
 
-    @Test("COD4: parameter sets that were sent once, or apart, stand before each key frame") func cod4() throws {
+    @Test("parameter sets that are sent once or separately precede each key frame") func cod4() throws {
         let frames = try Self.frames()
         let sets = AnnexB.only([7, 8], frames[0].bytes)
         let delimiter: [UInt8] = [0, 0, 0, 1, 9, 0xF0]
@@ -80,7 +80,7 @@ import Testing
         #expect(try pass(&through, frames[17]) != nil)
     }
 
-    @Test("COD11: a damaged picture is held back with all that refers to it, and counted") func damaged() throws {
+    @Test("a damaged frame and all frames that depend on it are discarded and counted") func damaged() throws {
         let frames = try Self.frames()
         var through = H264PassThrough()
         for (number, frame) in frames.enumerated() {
@@ -92,7 +92,7 @@ import Testing
         #expect(through.droppedCount == 11)
     }
 
-    @Test("COD5: times that go back again and again are told, a clock that was set is not") func times() throws {
+    @Test("timestamps that repeatedly go back are reported, and a clock that was set is not") func times() throws {
         let frames = try Self.frames(80)
         func pass(_ times: [Int64]) throws {
             var through = H264PassThrough()

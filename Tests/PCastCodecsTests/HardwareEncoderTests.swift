@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastCodecs
 
-/// What is asked of a hardware encoder, asked of libx264 in its place, opened well and badly.
+/// The trial of hardware encoders, run with libx264 in place of one, opened with good and bad parameters.
 @Suite struct HardwareEncoderTests {
     private static func model(
         _ parameters: String = "scenecut=0", options: [String: String] = [:], obeysRate: Bool = false,
@@ -23,10 +23,10 @@ import Testing
     }
 
     @Test(
-        "COD3: one that makes IDR pictures with parameter sets when it is asked passes the trial",
+        "an encoder that makes IDR pictures with parameter sets on request passes the trial",
         arguments: [
             [HardwareEncoderModel.Surface.memory(isNV12: false)], [.memory(isNV12: true)],
-            // The first way may fail.
+            // The first surface may fail.
             [.vaapi(node: "/dev/dri/none"), .memory(isNV12: false)],
         ])
     func works(_ surfaces: [HardwareEncoderModel.Surface]) {
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(
-        "COD3: one that does not is told from those that do, and why is said",
+        "an encoder that fails the trial is reported with the reason",
         arguments: [
             ("repeat-headers=0", [:], "it made no key frame of its first"),
             ("bframes=2:b-adapt=0", [:], "the video has B-frames"),
@@ -45,7 +45,7 @@ import Testing
         #expect(try #require(found).hasPrefix(reason))
     }
 
-    @Test("COD3: one that is deaf to being asked for a key frame does not pass") func deaf() throws {
+    @Test("an encoder that ignores requests for key frames fails the trial") func deaf() throws {
         let encoder = DeafEncoder(try Self.open(Self.model()))
         #expect(try HardwareEncoderTrial.failure(of: encoder) == "it makes no key frame when it is asked for one")
     }
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "COD2: a change of the rate is obeyed, by opening it again at a key frame where it cannot otherwise",
+        "a change of the bit rate is obeyed, if necessary by reopening the encoder at a key frame",
         arguments: [false, true])
     func cod2(_ obeysRate: Bool) throws {
         let size = Dimensions(width: 320, height: 180)

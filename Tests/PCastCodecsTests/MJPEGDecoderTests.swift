@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "COD6: pixel for pixel, full range brought to limited range",
+        "MJPEG frames are decoded exactly, and full range becomes limited range",
         arguments: [("yuvj422p", RawPixelFormat.i422), ("yuvj420p", .i420)])
     func pixels(_ pixels: String, _ format: RawPixelFormat) throws {
         let decoder = try MJPEGDecoder()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("COD6: white is white and red is red", arguments: ["yuvj422p", "yuvj420p", "yuvj444p"])
+    @Test("white remains white and red remains red", arguments: ["yuvj422p", "yuvj420p", "yuvj444p"])
     func colours(_ pixels: String) throws {
         let decoder = try MJPEGDecoder()
         for (name, y, u, v) in [("white", 235, 128, 128), ("black", 16, 128, 128), ("red", 81, 90, 240)] {

@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("COD7: pictures keep their own uneven times") func variableRate() throws {
+    @Test("frames keep their irregular timestamps") func variableRate() throws {
         let select = "-f lavfi -i testsrc2=s=160x120:r=30:d=2 -vf select='not(mod(n\\,7))+not(mod(n\\,5))' -vsync vfr"
         try with("film.mkv", "\(select) -c:v libx264 -bf 2") { path in
             let content = try read(try MediaReader(uri: path))

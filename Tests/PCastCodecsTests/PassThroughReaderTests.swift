@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "COD5: B-frames are noticed, and the pictures decoded",
+        "B-frames are detected, and the video is decoded",
         arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv"])
     func cod5(_ file: String) throws {
         try with(file, "\(Self.sources) -c:v libx264 -bf 2 -g 25 -c:a aac -shortest") { path in
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("COD5: B-frames that begin on the way are noticed there, and decoded from the next key frame on")
+    @Test("B-frames that begin later are detected, and video is decoded from the next key frame on")
     func later() throws {
         try TemporaryFolder.with { folder in
             let plain = "\(folder)/plain.ts"
@@ -122,7 +122,7 @@ import Testing
             #expect(content.pictures.count >= 40)
             let times = content.coded.map(\.timestamp.ticks) + content.pictures.map(\.timestamp.ticks)
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
-            // What is read again is decoded at once.
+            // After rewinding, video is decoded at once.
             try reader.rewind()
             #expect(try read(reader).coded.isEmpty)
         }
@@ -166,7 +166,7 @@ import Testing
         }
         let opened = try #require(reader)
         var content = Content()
-        // Who closes the connection has ended, and is no failure.
+        // A closed connection is the end and not a failure.
         while let sample = try opened.nextSample() {
             switch sample {
             case .coded(let frame): content.coded.append(frame)

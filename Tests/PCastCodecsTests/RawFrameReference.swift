@@ -20,7 +20,7 @@ struct RawFrameReference {
         self.init(format, dimensions, stride: stride, bytes: bytes)
     }
 
-    /// - Parameter bytes: at least those of the picture; what follows them is cut off.
+    /// Creates a reference from at least the bytes of one frame; further bytes are ignored.
     init(_ format: RawPixelFormat, _ dimensions: Dimensions, stride: Int, bytes: [UInt8]) {
         self.format = format
         self.dimensions = dimensions

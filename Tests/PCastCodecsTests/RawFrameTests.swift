@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "COD6: every format, pixel for pixel, in both ranges, with padded rows and odd sizes, none read beyond its end",
+        "every pixel format is converted exactly in both ranges, with padded rows and odd sizes",
         arguments: RawPixelFormat.allCases)
     func pixels(_ format: RawPixelFormat) throws {
         let sizes = [(64, 48), (640, 360), (66, 50), (65, 37), (2, 2), (35, 2), (1_280, 18)]

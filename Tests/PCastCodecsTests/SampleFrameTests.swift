@@ -71,7 +71,7 @@ import Testing
         #expect(jpeg.suffix(2).elementsEqual([0xFF, 0xD9]))
     }
 
-    @Test("COD6: what a still image shows is what was seen", arguments: ["png", "jpg"])
+    @Test("a still image has the colors of the frame", arguments: ["png", "jpg"])
     func stillColours(_ ending: String) throws {
         try TemporaryFolder.with { folder in
             let picture = SampleFrame.plain(y: 81, u: 90, v: 240, size: Dimensions(width: 64, height: 48))  // red

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("COD3, COD4: each forced key frame is an IDR with its parameter sets before it") func cod3() throws {
+    @Test("each forced key frame is an IDR picture preceded by its parameter sets") func cod3() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<40 {
             let isForced = number % 9 == 4
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("COD5: no picture of ours is bidirectional") func cod5() throws {
+    @Test("the encoder makes no bidirectional pictures") func cod5() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<60 {
             let frame = try #require(
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "SDP5: the stream says constrained baseline and the lowest level that holds it",
+        "the stream declares constrained baseline profile and the lowest sufficient level",
         arguments: [
             (Dimensions(width: 640, height: 360), 30.0, 30 as UInt8), (Dimensions(width: 1_280, height: 720), 30, 31),
             (Dimensions(width: 1_280, height: 720), 60, 32), (Dimensions(width: 1_920, height: 1_080), 30, 40),
@@ -91,7 +91,7 @@ import Testing
         #expect(set[3] <= highest)
     }
 
-    @Test("COD2: a change of the bitrate is obeyed, down and up", arguments: [Codec.h264, .vp8])
+    @Test("a change of the bit rate is obeyed in both directions", arguments: [Codec.h264, .vp8])
     func cod2(_ codec: Codec) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.encoder(codec, size: size, kilobits: 1_000)

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "JB8: a cut frame is refused or whole, never shown torn; the next key frame mends all",
+        "a truncated frame is rejected or shown completely, and the next key frame repairs all",
         arguments: [
             Codec.h264, .vp8,
         ])
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("JB8: nothing is shown before the first key frame", arguments: [Codec.h264, .vp8])
+    @Test("no frame is shown before the first key frame", arguments: [Codec.h264, .vp8])
     func beginning(_ codec: Codec) throws {
         let frames = try stream(codec)
         let decoder = try VideoCodecTests.decoder(codec)

@@ -53,7 +53,7 @@ class EaseLiveApplication {
     deinit { for token in tokens { NotificationCenter.default.removeObserver(token) } }
 }
 
-/// What an adapted player is asked for.
+/// The requests that an adapted player receives.
 final class PlayerPlugin: PlayerPluginInterface, @unchecked Sendable {  // called by one at a time
     var asked: [String] = []
 

@@ -137,7 +137,7 @@ enum PhenixSamples {
 
 @Suite("What is written for Phenix")
 struct PhenixTests {
-    /// What one callback was called with.
+    /// Returns the value with which a callback was called.
     private func called<Value>(_ body: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
         body { continuation.yield($0) }
@@ -212,7 +212,7 @@ struct PhenixTests {
         await apart { PhenixSamples.change(userMediaStream, gumOptions) }
         let asked = gumOptions.video.capabilityConstraints[NSNumber(value: PhenixDeviceCapability.flashMode.rawValue)]
         #expect(asked?.count == 1)
-        // What cannot be had leaves the source as it was.
+        // Unavailable constraints leave the source unchanged.
         gumOptions.video.capabilityConstraints[NSNumber(value: PhenixDeviceCapability.width.rawValue)] = [
             PhenixDeviceConstraint.initWithDouble(1, .exact)
         ]

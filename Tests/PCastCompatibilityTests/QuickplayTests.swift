@@ -5,11 +5,12 @@ import Testing
 
 @testable import PCastPlayback
 
-/// What the sample prints, of each player: those of other tests are players like it.
+/// The output of the sample for each player, because other tests use players of this type too.
 private let printed = Mutex<[ObjectIdentifier: [String]]>([:])
 
-/// The sample's player. What it prints is written down.
+/// The sample's player, whose output is recorded.
 extension Player: EventSendableDelegate {
+    /// Records the output for an event.
     public func didReceive(
         event: StreamTimelineEvent, suggestedAction: Action, metadata: StreamTimelineMetadata?
     ) {

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "IO6: a mapped address is the IPv4 address that it means",
+        "an IPv4-mapped address equals the IPv4 address that it contains",
         arguments: [
             (nil, nil, true), (nil, "192.0.2.1", true), ("192.0.2.1", "192.0.2.1", true),
             ("::ffff:192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "::ffff:c000:201", true),

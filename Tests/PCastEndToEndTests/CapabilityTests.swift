@@ -3,7 +3,7 @@ import PCast
 import Testing
 
 extension EndToEnd {
-    /// What a token's capabilities do to a stream.
+    /// The effects of a token's capabilities on a stream.
     @Suite("Capabilities")
     struct CapabilityTests {
         private static func token(_ place: TestWorkspace, _ type: String, _ capabilities: String...) async throws
@@ -46,7 +46,7 @@ extension EndToEnd {
                 }
                 #expect(heard["framesDecoded"].number == 0 && heard["latencyP50"] == .null)
 
-                // What cannot be had is an error, and not something else instead.
+                // An unavailable capability is an error and is not replaced by another one.
                 for impossible in ["streaming", "prefer-vp8=force"] {
                     let token = try await Self.token(place, "stream", impossible)
                     let program = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
@@ -95,7 +95,7 @@ extension EndToEnd {
                 let publisher = try Peer(
                     "whip_aiortc.py", ["--url", "\(platform.uri)/whip", "--token", publishing, "--silent"], in: nil,
                     of: place, seconds: 40)
-                // Of a publisher whose microphone and camera are off.
+                // This publisher's microphone and camera are off.
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
                 let media = try await pcast.getUserMedia(

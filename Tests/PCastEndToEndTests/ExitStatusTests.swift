@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What scripts tell ends apart by.
+    /// The exit statuses by which scripts distinguish results.
     @Suite("Exit statuses")
     struct ExitStatusTests {
         @Test(

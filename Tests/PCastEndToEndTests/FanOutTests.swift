@@ -112,7 +112,7 @@ extension EndToEnd {
         @Test("Viewers who read nothing are sent everything, by one shard and by two", .timeLimit(.minutes(5)))
         func scaling() async throws {
             try await TestWorkspace.run { place in
-                // What was not forwarded is a failure of the measurement.
+                // Packets that were not forwarded make the measurement fail.
                 let result = try await Self.result(
                     of: "scaling",
                     [

@@ -6,7 +6,7 @@ extension EndToEnd {
     /// machine. None of them uses the loopback interface for media.
     @Suite("First use", .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasChromium && ThisMachine.hasFirefox))
     struct FirstUseTests {
-        /// What a machine's interface has.
+        /// The addresses and routes of a machine's interface.
         enum Network: String, CaseIterable {
             case v4 = "v4"
             case v4WithRoute = "v4 route"

@@ -10,7 +10,7 @@ extension EndToEnd {
     struct HandOffTests {
         private static let rate = 30.0
 
-        /// What another device of the user does when it is invited.
+        /// Another device of the user, which reacts to an invitation.
         private final class Device: Sendable {
             let screen = StampScreen()
             let player: Player
@@ -70,7 +70,7 @@ extension EndToEnd {
                 #expect(told.values.contains(.lifecycle(.startCastSession)))
                 #expect(screen.isDark && player.session?.playerState == .playing(buffering: false))
 
-                // What plays here is seen there, a little later, and here nothing is.
+                // The film is then seen on the other device, a little later, and no longer here.
                 let (seenHere, seenThere) = (screen.sights.values.count, device.screen.sights.values.count)
                 _ = await device.screen.sights.first { _ in device.screen.sights.values.count >= seenThere + 90 }
                 #expect(screen.sights.values.count == seenHere && screen.isDark)

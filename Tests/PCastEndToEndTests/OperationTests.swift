@@ -58,8 +58,8 @@ extension EndToEnd {
                 #expect(viewer.isRunning && publisher.isRunning)
             }
 
-            /// What somebody is answered who would watch: 503 where there is no room, and 400 where there is, for the offer
-            /// is none that could be watched with.
+            /// Returns the status for a new viewer: 503 without capacity, and 400 with capacity, because the offer is
+            /// invalid.
             func knock() async throws -> String? {
                 try await ask(
                     "POST", "/whep", "--type", "application/sdp", "--body",

@@ -87,7 +87,7 @@ extension EndToEnd {
             return stream
         }
 
-        /// What holds for every peer beyond what it checks itself.
+        /// Checks what holds for every peer, in addition to its own checks.
         private static func check(_ figures: JSON, _ codec: String, _ lossy: inout [String]) {
             let peer = figures["peer"].text ?? ""
             if let agreed = figures["codecs"]["video"].text { #expect(agreed.hasSuffix(codec), "\(peer)") }

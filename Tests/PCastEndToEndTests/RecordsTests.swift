@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What a platform keeps in its directory, and what backends are told of it.
+    /// The platform's persistent data, and the notifications of backends about it.
     @Suite("Records")
     struct RecordsTests {
         private static let credentials = "Basic " + Data(LocalPlatform.application.utf8).base64EncodedString()
@@ -119,7 +119,7 @@ extension EndToEnd {
                 let platform = try await LocalPlatform(program, in: place)
                 let filler = "/proc/\(try #require(program.processID))/root\(disk)/filler"
                 Self.fill(filler)
-                // Who comes now is let in all the same.
+                // A new client is admitted nevertheless.
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "null", "--token",
                     try await platform.publishingToken(), "--size", "320x180")

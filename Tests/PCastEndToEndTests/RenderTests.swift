@@ -21,7 +21,7 @@ extension EndToEnd {
             return false
         }
 
-        /// What is on a display, by FFmpeg's eyes.
+        /// Takes a picture of a display by FFmpeg.
         static func look(at display: String, in place: TestWorkspace) async throws -> VideoFrame {
             let path = place.folder.appendingPathComponent("\(UUID().uuidString).png").path
             let grab = try place.start(

@@ -23,7 +23,7 @@ extension EndToEnd {
                     let woken = try await publisher.event("stats") { $0["framesEncoded"].number ?? 0 > encoded }
                     dropped += (woken["framesDropped"].number ?? .infinity) - (resting["framesDropped"].number ?? 0)
 
-                    // What it was woken with is whole: nothing was lost while it slept.
+                    // The stream is complete after it resumed: no packet was lost while it was paused.
                     _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 30 }
                     viewer.send(SIGINT)
                     #expect(try await viewer.exitStatus() == 0)

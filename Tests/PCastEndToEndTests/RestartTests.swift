@@ -5,7 +5,7 @@ extension EndToEnd {
     /// Media that is cut off on every way while its session is not: ICE restarts, and the call goes on by another address.
     @Suite("ICE restarts", .enabled(if: ThisMachine.hasNamespaces))
     struct RestartTests {
-        /// What the platform says of a restart.
+        /// The platform's log message about a restart.
         private static let told = "ICE restarted"
 
         @Test(
@@ -60,7 +60,8 @@ extension EndToEnd {
         }
 
         private static func end(_ viewer: RunningProgram, _ publisher: RunningProgram) async throws {
-            // Who is asked to end ends with 0; who was cut off has ended before, with another status.
+            // A program that is asked to end exits with 0. One that lost its connection has already ended with another
+            // status.
             for program in [viewer, publisher] {
                 program.send(SIGINT)
                 #expect(try await program.exitStatus() == 0, "\(program.name)")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Who is gone for a moment, and what of a stream outlasts that.
+    /// Peers that disconnect for a moment, and what of a stream persists.
     @Suite("Coming back")
     struct ReturnTests {
         /// A platform that keeps its records, and can be killed and started again at the same place.
@@ -93,7 +93,7 @@ extension EndToEnd {
             }
         }
 
-        /// What is recorded of a stream, as the application sees it.
+        /// Returns the record of a stream as the application sees it.
         private static func inspect(_ stream: String, at platform: LocalPlatform, _ place: TestWorkspace) async throws
             -> String
         {
@@ -173,7 +173,7 @@ extension EndToEnd {
                 try #require(isReady != nil, "\(browser.program.report)")
                 _ = try await platform.kill()
                 try await platform.startAgain()
-                // What its camera and microphone give arrives under the name that its link has now.
+                // The media of its camera and microphone arrive under the current name of its link.
                 let stream = try await platform.running.stream()
                 let viewer = try place.pcast(
                     "subscribe", "--uri", platform.running.uri, "--token",

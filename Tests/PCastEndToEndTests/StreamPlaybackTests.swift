@@ -79,7 +79,7 @@ extension EndToEnd {
                 let told = delegate.told.values
                 #expect(told.first == .external(false) && told.count { $0 == .external(false) } == 1)
                 #expect(!told.contains(.cuePoints(.seconds(1))) && !told.contains(.lifecycle(.ready)))
-                // What waits for its turn while the delegate is set is of at most a few frames.
+                // Notifications that are queued while the delegate is set concern at most a few frames.
                 for case .progress(.at(let position)) in told { #expect(position >= before - .milliseconds(100)) }
                 publisher.send(SIGINT)
                 #expect(await delegate.told.first { $0 == .lifecycle(.end) } != nil)
@@ -130,7 +130,7 @@ extension EndToEnd {
     }
 }
 
-/// What a consumer or a delegate is told.
+/// The notifications that a consumer or a delegate receives.
 private final class SessionRecord: PlaybackSessionConsumer {
     enum Entry: Equatable, Sendable {
         case advanced

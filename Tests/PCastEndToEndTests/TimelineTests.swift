@@ -32,7 +32,7 @@ extension EndToEnd {
                 told.add(Told(delivery: data.delivery, reach: reach))
             }
 
-            /// Of events, as lines.
+            /// The events as lines.
             var lines: [String] {
                 told.values.compactMap { told in
                     told.delivery.eventID.map {
@@ -76,7 +76,8 @@ extension EndToEnd {
                 #expect(await witness.heard("added goal"))
                 try await ground.add("--id", "goal", "--update", "--description", "A. Scorer")
                 #expect(await witness.heard("modified goal"))
-                // Of one that was withdrawn soon both are told, or nothing; of the others each comes once, in order.
+                // If an event is deleted soon, either both notifications arrive or none. Each other event arrives once
+                // and in order.
                 let lines = witness.lines
                 #expect(lines.filter { !$0.contains("wrong") } == ["added start", "added goal", "modified goal"])
                 let wrong = lines.filter { $0.contains("wrong") }
@@ -156,7 +157,7 @@ extension EndToEnd {
                 _ = try await follower.event("change") { $0["seq"].number == 3 }
                 try await ground.run(["add", "NHL", "1", "--id", "b", "--type", "goal"])
                 _ = try await follower.event("change") { $0["seq"].number == 4 }
-                // Of what was said to be recorded nothing is lost with the process, and nothing comes twice.
+                // Recorded events survive the end of the process, and none arrives twice.
                 try await ground.killAndRestart()
                 try await ground.run(["add", "NHL", "1", "--id", "c", "--type", "penalty"])
                 _ = try await follower.event("change") { $0["seq"].number == 5 }

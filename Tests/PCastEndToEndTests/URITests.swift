@@ -114,7 +114,7 @@ extension EndToEnd {
                 }
                 #expect(server.events("asked").count >= 4)
                 #expect(server.events("reached").isEmpty)
-                // What is allowed is pulled by the same way, and ends with its source.
+                // An allowed source is pulled in the same way, and the stream ends with its source.
                 let publisher = try await platform.pcast.publishFromUri(
                     streamToken: token, uri: "http://\(http)/film.mp4?token=hidden",
                     connectOptions: ConnectOptions(maximumFrameRate: 10, prerollSkip: .milliseconds(500)))

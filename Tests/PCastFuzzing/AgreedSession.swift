@@ -28,16 +28,16 @@ struct AgreedEnd: ~Copyable {
 
     mutating func advance(to now: Instant) { transport.advance(to: now) }
 
-    /// What its checks and its handshake have to send.
+    /// Writes the checks and handshake that are to be sent.
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         transport.poll(into: &batch, at: now)
     }
 
-    /// An RTP packet as it goes over the network; nil for what cannot be encrypted.
+    /// Returns an RTP packet as it is sent over the network; nil if it cannot be encrypted.
     mutating func protect(rtp packet: [UInt8]) -> [UInt8]? {
         guard packet.count >= 12, packet.count <= 1_400 else { return nil }
-        // What stands in the clear is the receiver's to judge as well: where the numbers lead past the end, it is the fixed
-        // header alone.
+        // The receiver also checks the clear part of the packet. If its fields exceed the packet, only the fixed header
+        // is clear.
         var headerSize = 12 + 4 * Int(packet[0] & 0x0F)
         if packet[0] & 0x10 != 0, packet.count >= headerSize + 4 {
             headerSize += 4 + 4 * (Int(packet[headerSize + 2]) << 8 | Int(packet[headerSize + 3]))

@@ -11,6 +11,7 @@ public struct Mutator {
     /// The most that an input grows to, in bytes.
     private static let maximumSize = 16_384
 
+    /// Creates a mutator of examples. The corpus must not be empty. Equal seeds produce equal results.
     public init(corpus: [[UInt8]], seed: UInt64) {
         precondition(!corpus.isEmpty)
         self.corpus = corpus

@@ -14,10 +14,9 @@ struct LiveServer {
     /// Segments that are only made in parts of this length.
     let partDuration = TimeSpan.milliseconds(500)
 
-    /// - Parameters:
-    ///   - count: Of segments, of 3.5 to 4 s.
-    ///   - dates: Which segments say their date: some, and each that begins with a discontinuity, before which the wall
-    ///     clock jumps.
+    /// Creates a server with a number of segments of 3.5 to 4 s. If `dates` is true, some segments state their date,
+    /// and so
+    /// does each one that begins with a discontinuity, at which the wall clock jumps.
     init(seed: UInt64, count: Int = 60, discontinuities: Bool = true, dates: Bool = true, first: Int64 = 0) {
         var generator = SeededGenerator(seed: seed)
         var segments: [MediaSegment] = []
@@ -82,7 +81,7 @@ struct LiveServer {
         return playlist
     }
 
-    /// What was on air at a moment of the programme, by the wall clock.
+    /// Returns the wall-clock time that was on air at a position of the program.
     func wallTime(at position: TimeSpan) -> WallTime? {
         guard let index = ends.firstIndex(where: { $0 > position }),
             let dated = segments[...index].lastIndex(where: { $0.programDateTime != nil }),

@@ -167,7 +167,7 @@ struct MediaPlaylistTests {
         let first = playlist.segments[0]
         #expect(
             first.title == "A title, with a comma" && first.isGap && first.programDateTime == wall(10.5))
-        // What has a length has its own rate.
+        // Segments with a length have their own bit rate.
         #expect(playlist.segments.map(\.kilobitsPerSecond) == [800, nil, 800])
         #expect(playlist.segments.map(\.isGap) == [true, false, false])
         #expect(playlist.segments[2].title == nil)

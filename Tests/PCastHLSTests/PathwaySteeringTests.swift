@@ -27,7 +27,7 @@ struct PathwaySteeringTests {
         let first = try request()
         #expect(first.uri == "https://steer.example/manifest?key=1&_HLS_pathway=B")
         #expect(machine.poll() == nil && machine.deadline == nil)
-        // What it does not know is no pathway; what it leaves out is the last resort.
+        // Unknown pathways are ignored, and missing ones come last.
         let manifest = SteeringManifest(
             timeToLive: .seconds(10 as Int64), reloadURI: "../next", priority: ["X", "C", "C", "A"])
         machine.handle(.loaded(id: first.id, manifest, from: "https://other.example/a/b/manifest"), at: Self.at(1))

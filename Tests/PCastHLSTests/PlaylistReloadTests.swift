@@ -259,7 +259,7 @@ struct PlaylistReloadTests {
         }
         #expect(client.requests[1].request.directives.segment == 501)
         #expect(client.requests[2].request.directives == DeliveryDirectives())
-        // What shares nothing with what was known is news.
+        // A playlist that shares nothing with the known one is new.
         #expect(client.requests[3].request.directives.segment == 6)
     }
 

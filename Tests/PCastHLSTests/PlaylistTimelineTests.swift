@@ -69,7 +69,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.wallTime(at: seconds(30)) == nil)
         #expect(timeline.position(of: wall(105.5)) == seconds(9.5))
         #expect(timeline.position(of: wall(401)) == seconds(21))
-        // Of a moment that nobody recorded, what comes next.
+        // A time that was not recorded leads to the next recorded one.
         #expect(timeline.position(of: wall(200)) == seconds(12))
         #expect(timeline.position(of: wall(0)) == seconds(0))
         #expect(timeline.position(of: wall(9_999)) == timeline.end)
@@ -81,7 +81,7 @@ struct PlaylistTimelineTests {
         for first in 1..<50 { #expect(timeline.update(to: try playlist(first..<first + 5)) == .advanced) }
         #expect(timeline.start == seconds(49 * 4))
         #expect(timeline.wallTime(at: seconds(200)) == wall(300))
-        // What left the window is still on the screen.
+        // Segments that left the window may still be on the screen.
         #expect(timeline.wallTime(at: seconds(190)) == wall(290))
     }
 
@@ -206,7 +206,7 @@ struct PlaylistTimelineTests {
         let plain = PlaylistTimeline(try playlist(0..<8), from: seconds(100))
         #expect(PlaylistTimeline(try playlist(2..<9), alignedWith: plain).start == seconds(108))
         #expect(PlaylistTimeline(try playlist(50..<53), alignedWith: plain).end == plain.end)
-        // What is complete begins together.
+        // Complete playlists have the same start.
         let film = PlaylistTimeline(try playlist(0..<8, more: "#EXT-X-ENDLIST\n"))
         let sound = try media(Self.head + "#EXTINF:3.5,\na\n#EXTINF:3.5,\nb\n#EXT-X-ENDLIST\n")
         #expect(PlaylistTimeline(sound, alignedWith: film).start == .zero)

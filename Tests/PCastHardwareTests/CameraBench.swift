@@ -38,7 +38,7 @@ enum CameraBench {
         }
     }
 
-    /// What the driver camctl says that is not so.
+    /// Makes the driver camctl report something false.
     static func lie(_ word: String) throws {
         try word.write(toFile: "/sys/module/camctl/parameters/lie", atomically: false, encoding: .utf8)
     }

@@ -21,7 +21,7 @@ final class CameraRecording: Sendable {
     let source: CameraSource
     private let state = Mutex(State())
 
-    /// - Parameter hold: what the consumer does with each sample; it keeps the camera's thread waiting.
+    /// Records a source. `hold` is called for each sample and delays the camera's thread.
     init(_ source: CameraSource, hold: @escaping @Sendable () -> Void = {}) throws {
         self.source = source
         try source.start(

@@ -111,7 +111,7 @@ extension Hardware {
                 try recording.picture("a picture of \(size)") { $0.dimensions == size && $0.isKnownPicture() }
                 #expect(recording.input.dimensions == size)
             }
-            // What cannot be had changes nothing.
+            // Unavailable constraints change nothing.
             #expect(throws: DeviceError.self) {
                 try recording.input.apply(
                     VideoRequest(

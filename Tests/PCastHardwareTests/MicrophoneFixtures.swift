@@ -83,7 +83,7 @@ final class Player {
     }
 }
 
-/// What a microphone delivered.
+/// The frames that a microphone delivered.
 final class Recording: Sendable {
     private struct State {
         var frames: [AudioFrame] = []
@@ -182,7 +182,7 @@ struct Heard {
         return (sine * sine + cosine * cosine).squareRoot()
     }
 
-    /// What the frequency of a tone is exactly: by how much its phase in the last quarter is ahead of the first.
+    /// Returns the exact frequency of a tone, from the phase difference between the first and the last quarter.
     func frequency(near frequency: Double, channel: Int) -> Double {
         let sound = samples[channel]
         let distance = sound.count * 3 / 4

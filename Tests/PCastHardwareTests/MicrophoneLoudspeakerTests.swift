@@ -8,7 +8,7 @@ import Testing
 @testable import PCastRendering
 
 extension Hardware {
-    /// What our loudspeaker plays on one side of the loopback card, our microphone hears on the other.
+    /// The project's loudspeaker plays on one side of the loopback card, and its microphone records the other.
     @Suite("Microphone and loudspeaker")
     struct MicrophoneLoudspeakerTests {
         /// A frame of a sine at 48 kHz, two channels.
@@ -66,14 +66,14 @@ extension Hardware {
             /// How much after it was due the tone began, by the microphone's times and by what is told of what is played.
             var late: TimeSpan?
             var toldLate: TimeSpan?
-            /// Of the tone's middle.
+            /// The middle of the tone.
             var sound: Heard
         }
 
         private func hear() throws -> Hearing {
             let presenter = try AudioPresenter(name: "hw:0,0,0")
             let recording = try Recording(id: "hw:0,1,0")
-            // Meanwhile it finds out how much sound has to wait in the device for it not to run dry.
+            // Meanwhile the presenter determines how much audio the device must buffer without running dry.
             _ = try recording.frames(until: 150)
             let before = (presenter.statistics.xruns, recording.source.statistics.xruns)
             let start = Machine.now + .milliseconds(200)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastIO
 
-/// What a program may connect to that is started so.
+/// The addresses to which an isolated program may connect.
 @Suite("Limits of connections", .timeLimit(.minutes(2))) struct ConnectionLimitsTests {
     /// Whether a program connects to a port of this machine.
     private func connects(to port: UInt16, allowed: [UInt16]) async throws -> Bool {
@@ -27,7 +27,7 @@ import Testing
 
     private final class Lines: Sendable { let lines = Mutex<[String]>([]) }
 
-    /// What programs may be started in a network of their own here.
+    /// Whether programs can be started in their own network on this machine.
     private static let canIsolate = (try? ConnectionLimits.runIsolated { () throws(IOError) in true }) ?? false
 
     @Test(

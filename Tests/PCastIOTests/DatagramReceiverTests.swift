@@ -45,7 +45,7 @@ struct DatagramReceiverTests {
     }
 
     @Test(
-        "IO5: of many addresses the kernel says which was meant; a socket that has one does not have it told each time",
+        "on a wildcard socket the kernel reports the destination of each datagram, otherwise it does not",
         arguments: [("0.0.0.0", "127.0.0.3"), ("127.0.0.3", "127.0.0.3"), ("::", "::1"), ("::1", "::1")])
     func destinations(bound: String, meant: String) throws {
         let (bound, meant) = (try #require(IPAddress(bound)), try #require(IPAddress(meant)))
@@ -100,7 +100,7 @@ struct DatagramReceiverTests {
         }
     }
 
-    @Test("IO10: a message of the largest size is whole, and of what is larger than ours nothing is taken for ours")
+    @Test("a message of the largest size is received completely, and larger ones do not disturb it")
     func io10() throws {
         let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
         send(Array(repeating: 2048, count: 31), to: target)

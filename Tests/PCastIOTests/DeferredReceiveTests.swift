@@ -7,7 +7,7 @@ import Testing
 /// On real sockets: the kernel tells the datagrams apart.
 @Suite("Datagrams that may wait", .timeLimit(.minutes(5)))
 struct PatientDatagramsTests {
-    /// What begins with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
+    /// Datagrams that begin with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
     private static let patient = DeferredReceive([DatagramPattern(mask: 0xE0FF, value: 0x80C9)])
     private static let report: [UInt8] = [0x81, 0xC9, 0, 1]
     private static let request: [UInt8] = [0x81, 0xCD, 0, 2]
@@ -51,7 +51,7 @@ struct PatientDatagramsTests {
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
         let count = 2 * ReceiveCoalescing.many
-        // What is sent by the loop's own thread is all there when it reads.
+        // All datagrams that the loop's own thread sends are present when it reads.
         try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
         for _ in 0..<count { _ = try #require(peer.receive()) }
         let sent = try await loop.call { _, _ in
@@ -97,7 +97,7 @@ struct PatientDatagramsTests {
         let (read, polled) = try await loop.call { machine, _ in (machine.handled, machine.polled) }
         let position = try #require(read.lastIndex { $0.bytes == Self.report })
         #expect(read[position].at - read[count - 1].at >= patient.interval)
-        // What had come before it was answered by then.
+        // Earlier datagrams were answered by then.
         #expect(polled.contains(position))
     }
 

@@ -17,7 +17,7 @@ struct EventLoopTests {
         loop.stop()
     }
 
-    @Test("IO5: on a wildcard socket the answer leaves from the address that was addressed")
+    @Test("on a wildcard socket the answer is sent from the address to which the request was sent")
     func io5() async throws {
         let loop = try EventLoop.echo("0.0.0.0:0")
         let peer = TestSocket.udp("127.0.0.3:0")
@@ -29,7 +29,7 @@ struct EventLoopTests {
         #expect(paths == [NetworkPath(local: addressed, remote: peer.address)])
     }
 
-    @Test("IO6: one loop on both wildcards takes IPv4 and IPv6 on one port, each under its own family")
+    @Test("one loop on both wildcards receives IPv4 and IPv6 on one port, each in its own family")
     func io6() async throws {
         let loop = try EventLoop.echo("0.0.0.0:0", "[::]:0")
         #expect(loop.boundAddresses[1].port == loop.port)

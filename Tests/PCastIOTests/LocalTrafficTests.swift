@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastIO
 
-/// What the network sees of these addresses is tested end to end: there is none here.
+/// The end-to-end tests examine what the network observes of these addresses; no network is involved here.
 @Suite("Addresses for programs of this machine alone", .timeLimit(.minutes(5)))
 struct LocalTrafficTests {
     private static func loop(

@@ -120,7 +120,7 @@ private final class Listener {
         _ = RelayPipe.write(Array(words.utf8), to: client)
     }
 
-    /// What a client gets to read until the end.
+    /// Returns what a client reads until the end.
     static func ask(_ place: TransportAddress, _ request: String, meanwhile: () -> Void) throws -> String {
         let client = try #require(RelayPipe.connect(to: place))
         try #require(RelayPipe.write(Array(request.utf8), to: client))

@@ -20,7 +20,7 @@ struct RTSPReplyTests {
         bytes("RTSP/1.0" + String(repeating: " ", count: 1_100) + "302\r\n"),
         bytes("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\u{0}\r\nRTSP/1.0 302 x\r\n"),
         bytes("RTSP/1.0 200 OK\r\nContent-Length: 4294967297\r\n\r\nxRTSP/1.0 302 x\r\n"),
-        // Of the same kinds.
+        // Further replies of the same kinds.
         bytes("RTSP/1.0 18446744073709551918\r\n"), bytes("RTSP/1.0 +302\r\n"), bytes("RTSP/1.0\u{B}302\r\n"),
         bytes("RTSP/1.0 \u{B}302\r\n"), bytes("RTSP/1.0  302 x\r\n"), bytes(" RTSP/1.0 302 x\r\n"),
         bytes("\tRTSP/1.0 302 x\r\n"), bytes("RTSP/1.0\t302 x\r\n"), bytes("RTSP/ 302\r\n"), bytes("RTSP/1 302\r\n"),

@@ -82,7 +82,7 @@ struct StreamTests {
         }
     }
 
-    @Test("IO11: a reader that does not read costs whole frames only, and the stream stays readable")
+    @Test("a reader that does not read loses only whole frames, and the stream remains valid")
     func io11() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
         let peer = TestSocket.tcp(to: loop.boundAddresses[0])

@@ -11,16 +11,16 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var waits: [TimeSpan] = []
     var closed: [NetworkPath] = []
     var wakes: [Instant] = []
-    /// What it was told to expect, and how much it had been given by then.
+    /// The paths that the machine was told to expect, with the number of datagrams handled by then.
     var expected: [(paths: [NetworkPath], handled: Int)] = []
-    /// How much it had been given when it was asked for what it has, each number once.
+    /// The numbers of datagrams handled at each poll, each number once.
     var polled: [Int] = []
     var deadline: Instant?
-    /// Nil: the same.
+    /// The earliest deadline; nil if it equals `deadline`.
     var earlier: Instant?
     var earliestDeadline: Instant? { earlier ?? deadline }
     var echoes = true
-    /// What begins with it is of the machine beside this one.
+    /// The first byte of datagrams for the other machine.
     var neighboursMark: UInt8?
 
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { datagram.first == neighboursMark ? 1 : nil }

@@ -18,7 +18,7 @@ private struct Stage {
         return outputs
     }
 
-    /// What comes of it, without the pages' wakings.
+    /// Handles an input and returns its outputs, without wakings of the pages.
     @discardableResult
     mutating func handle(_ input: OverlayCore.Input) -> [OverlayCore.Output] {
         core.handle(input, at: now)
@@ -61,7 +61,7 @@ private struct Stage {
         _ = take(page)
     }
 
-    /// What waits for a page, each as its event's name and the text.
+    /// Takes the messages for a page, each with its event name and its text.
     mutating func take(_ page: Int) -> [(event: String, text: String)] {
         var taken: [(String, String)] = []
         while let outgoing = core.takeOutgoing(for: .init(number: page)) {
@@ -193,12 +193,12 @@ struct OverlayCoreTests {
         #expect(error.level == .warning && error.component == .bridgeConnectivity)
         #expect(stage.take(2).map(\.event) == ["bridge.error"] && stage.take(1).isEmpty)
         #expect(Self.notified(stage.say("poll.vote", from: 1)).first?.name == .bridgeMessage)
-        // What was played then is over.
+        // Requests for the earlier item are no longer valid.
         stage.handle(.epoch(4, isNewItem: true))
         #expect(stage.say("player.time", time, epoch: 3, from: 1) == [])
         #expect(stage.take(1).map(\.event) == ["bridge.error"])
         #expect(Self.commands(stage.say("player.time", time, epoch: 4, from: 1)) == [.bridgeTime(5)])
-        // What an application asks for is done as well.
+        // Requests of the application are performed as well.
         #expect(
             stage.handle(.post(.bridgeMute(true), isPublished: true)) == [
                 .notify(.bridgeMute(true), isPublished: true), .command(.bridgeMute(true)),

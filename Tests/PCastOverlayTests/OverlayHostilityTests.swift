@@ -10,9 +10,9 @@ private struct Programme {
     private var core = OverlayCore()
     private var now = Instant(nanoseconds: 1)
     private var sequence: Int64 = 0
-    /// What the page that steers was told.
+    /// The messages that the controlling page received.
     private(set) var told: [String] = []
-    /// What everybody heard, and the player was to do, but for warnings of what pages have done wrong.
+    /// The outputs for everybody and for the player, except warnings about pages.
     private(set) var outputs: [OverlayCore.Output] = []
     private(set) var warnings = 0
     private var liars: [Int] = []

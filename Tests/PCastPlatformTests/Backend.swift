@@ -50,9 +50,7 @@ final class Backend: Sendable {
         state.withLock { $0.statuses = statuses }
     }
 
-    /// Runs `body` with a backend on a free port.
-    ///
-    /// - Parameter statuses: of the first answers; those after them are 200.
+    /// Runs `body` with a backend on a free port. Its first answers have the given statuses, and later ones have 200.
     static func run(statuses: [Int] = [], _ body: (Backend, Int) async throws -> Void) async throws {
         let backend = Backend(statuses)
         let router = Router(context: WebRequestContext.self)

@@ -7,7 +7,7 @@ import Testing
 @testable import PCastDatabase
 @testable import PCastPlatform
 
-/// What writes the records.
+/// The writing of the database.
 @Suite struct JournalTests {
     private let application = ApplicationID("studio")
 

@@ -19,13 +19,13 @@ import Testing
         }
     }
 
-    /// What is wrong with a token.
+    /// The faults of a token.
     enum Fault: String, CaseIterable, Sendable {
         case expired, forged, changed, cut, lengthened, unreadable, notADigest, unknownApplication
         case authenticationKind, publishingKind, streamingKind
         case otherSession, endedSession, otherAddress, unreadableAddress, otherStream, otherTag
 
-        /// Whether a door can meet it.
+        /// Whether the fault can occur at an endpoint.
         func concerns(_ door: Door) -> Bool {
             switch self {
             case .authenticationKind: door != .session && door != .administration
@@ -58,7 +58,7 @@ import Testing
         let platform: TestPlatform
         let record: LogRecord
         let stream: String
-        /// Of a session that has said goodbye.
+        /// A session that has ended.
         let endedSession: String
     }
 
@@ -96,7 +96,7 @@ import Testing
         return prefix + Base64.encode(Array(changed.utf8))
     }
 
-    /// What a door answers: true for let in, false for `unauthorized`, nil for anything else.
+    /// Returns the endpoint's answer: true for success, false for `unauthorized`, nil for anything else.
     private func knock(_ door: Door, _ token: String, _ scene: Scene) async throws -> Bool? {
         let platform = scene.platform
         return switch door {

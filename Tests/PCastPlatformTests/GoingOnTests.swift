@@ -4,7 +4,7 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// Who goes on with a stream, or takes it over, at a platform that has no room for one more.
+/// Clients that resume or take over a stream on a platform without further capacity.
 @Suite struct GoingOnTests {
     private static func request(
         _ token: String, _ options: [String], origin: String? = nil, offer: String

@@ -15,7 +15,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
     try await body(path)
 }
 
-/// What is there after a restart.
+/// The data that persists over a restart.
 @Suite struct LastingTests {
     @Test("Streams and their viewers are remembered over a restart, with applications and sessions") func restart()
         async throws
@@ -52,7 +52,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                 try await ProtocolClient.run(platform) { client async throws in
                     #expect(try await client.authenticate(own, session: known) == known)
                 }
-                // Who began it is remembered, too.
+                // The owner of a session persists, too.
                 try await ProtocolClient.run(platform) { client async throws in
                     let other = try Tokens.make { $0.withCapability("other") }
                     #expect(try await client.authenticate(other, session: known) != known)

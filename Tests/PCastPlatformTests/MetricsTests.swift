@@ -17,7 +17,7 @@ import Testing
         return found
     }()
 
-    /// What promtool says of a text; nothing when all is well.
+    /// Returns the problems that promtool finds in a text; empty if there are none.
     private func check(_ text: String) throws -> String {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-metrics-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -5,11 +5,11 @@ import PCastEdgeAuth
 import PCastPlatform
 import Testing
 
-/// What backends are told of streams.
+/// The notifications of backends about streams.
 @Suite struct NotificationTests {
     private static let here = [IPNetwork("127.0.0.0/8")].compactMap { $0 }
 
-    /// Tries again soon, so often.
+    /// Retries soon, a number of times.
     private func keeping(tries: Int = 3, directory: String? = nil) -> StorageConfiguration {
         StorageConfiguration(
             directory: directory, webhookAllowedNetworks: Self.here,

@@ -2,7 +2,7 @@ import PCastCore
 import PCastPlatform
 import Testing
 
-/// What doors answer to offers.
+/// The answers of endpoints to offers.
 @Suite struct OfferTests {
     @Test("No such stream is 404", arguments: ["/whep", "/whep/stream-none"])
     func noStream(path: String) async throws {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("ICE14: every advertised address is a candidate, datagrams before connections") func ice14() async throws {
+    @Test("every advertised address is a candidate, with UDP before TCP") func ice14() async throws {
         try await TestPlatform.run(advertise: ["192.0.2.7", "2001:db8::7"].compactMap { .init($0) }) { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
             let port = platform.listening.rtcPort

@@ -37,7 +37,7 @@ enum OfferText {
         ] + lines
     }
 
-    /// - Parameter groups: nil for one of all mids.
+    /// Returns an offer of sections. Nil for `groups` makes one BUNDLE group of all MIDs.
     static func make(_ sections: [[String]], groups: [String]? = nil) -> String {
         let mids = sections.flatMap { $0 }.filter { $0.hasPrefix("a=mid:") }.map { $0.dropFirst(6) }
         let groups = groups ?? [mids.joined(separator: " ")]

@@ -22,7 +22,7 @@ import Testing
             #expect(answer.status == 200)
             #expect(answer.header("Content-Type") == type)
             #expect(answer.header("X-Content-Type-Options") == "nosniff")
-            // What “/” shows depends on who is logged in.
+            // The page at "/" depends on who is logged in.
             #expect(answer.header("Cache-Control") == (path == "/" ? "no-store" : "no-cache"))
             #expect(!answer.body.isEmpty)
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What is waited for, and for how long, on virtual time.
+/// The streams and sessions that may reconnect, and for how long, on virtual time.
 @Suite struct PendingReconnectsTests {
     private let application = ApplicationID("first")
 

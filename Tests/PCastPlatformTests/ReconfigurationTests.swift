@@ -33,7 +33,7 @@ import Testing
             configuration.rtcPort = 4711
             let changes = try await platform.platform.apply(configuration)
             #expect(changes.applied == [.application, .limit] && changes.needRestart == [.rtcPort])
-            // Who is in stays; the application's tokens count no more.
+            // Existing streams continue, but the application's tokens are no longer valid.
             #expect(try await platform.figure("pcast_streams") == 1)
             #expect(try await platform.post("/whip", try Offers.publisher(), token: token).status == 401)
             let viewing = try Tokens.make(first) { $0.forStreamingOnly() }

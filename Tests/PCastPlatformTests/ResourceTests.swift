@@ -20,7 +20,7 @@ import Testing
     private let fresh = (ufrag: "n3wOne", pwd: "a-n3w-password-of-24-characters")
 
     @Test(
-        "WH1: Location is a path that resolves against the endpoint, and deletes there", arguments: ["/whip", "/whep"])
+        "Location is a path that resolves against the endpoint, and DELETE works there", arguments: ["/whip", "/whep"])
     func wh1(door: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("WH1: no ICE servers are configured, so no Link names one") func wh1Link() async throws {
+    @Test("without ICE servers there is no Link header for one") func wh1Link() async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
             #expect(answer.status == 201)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("WH3: trickle is 204 with the right If-Match or none, 412 with a wrong one") func wh3Trickle() async throws {
+    @Test("trickle answers 204 unless If-Match is wrong, and then 412") func wh3Trickle() async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
             let answer = try await platform.post("/whip", offer)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "WH3: a restart takes If-Match: * and answers 200, a new ETag and new credentials", arguments: ["*", "\"*\""])
+        "an ICE restart requires If-Match: * and answers 200 with new credentials", arguments: ["*", "\"*\""])
     func wh3Restart(star: String) async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
@@ -113,8 +113,7 @@ import Testing
         }
     }
 
-    @Test("WH4: DELETE is an empty 200, a second one 404, and so is all else afterwards") func wh4Delete() async throws
-    {
+    @Test("DELETE answers an empty 200, and later requests answer 404") func wh4Delete() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             let first = try await platform.send("DELETE", location)
@@ -128,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("WH4: of two DELETE at once, one is 200 and one 404") func wh4Race() async throws {
+    @Test("of two simultaneous DELETE requests, one answers 200 and one 404") func wh4Race() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             async let one = platform.send("DELETE", location).status
@@ -138,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("WH4: methods that mean nothing are 405 with Allow", arguments: ["PUT", "POST", "TRACE"])
+    @Test("unsupported methods answer 405 with Allow", arguments: ["PUT", "POST", "TRACE"])
     func wh4Methods(method: String) async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
@@ -170,7 +169,7 @@ import Testing
         }
     }
 
-    @Test("WH4: other content types are 415 and told the right one") func wh4Types() async throws {
+    @Test("other content types answer 415 with the right one") func wh4Types() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             for type in ["text/plain", "application/json", "application/sdpx", ""] {

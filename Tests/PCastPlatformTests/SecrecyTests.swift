@@ -4,7 +4,7 @@ import PCastPlatform
 import Testing
 
 @Suite struct SecrecyTests {
-    @Test("WH5: a token gets into no log and no answer, at whatever level and door") func wh5() async throws {
+    @Test("a token occurs in no log and no answer, at every level and endpoint") func wh5() async throws {
         let record = LogRecord()
         let tokens = [
             try Tokens.publishing(), try Tokens.viewing(), try Tokens.make(secret: "wrong"),
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "WH5: pages tell no other site the address they were opened by",
+        "pages send no referrer to other sites",
         arguments: ["/", "/publish", "/watch", "/watch/x"])
     func wh5Referrer(path: String) async throws {
         try await TestPlatform.run { platform async throws in

@@ -56,7 +56,7 @@ import Testing
             /<turns:([^:>]+):([0-9]+)\?transport=tcp>; rel="ice-server"; username="([^"]+)"; credential="([^"]+)"; credential-type="password"/
     }
 
-    @Test("WH1: a viewer is told of the TURN server, and its tunnel leads to the media port and nowhere else")
+    @Test("a viewer receives the TURN server, whose tunnel leads only to the media port")
     func tunnel() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             _ = try await platform.publish()

@@ -10,7 +10,7 @@ import Testing
     private let application = ApplicationID("first")
     private let start = Instant(nanoseconds: 0)
 
-    /// What a client was told.
+    /// The notifications that a client received.
     private final class Told: Sendable {
         private let ends = Mutex<[StreamEnd]>([])
 
@@ -31,7 +31,7 @@ import Testing
         StreamEnd(streamID: StreamID(stream), reason: .censored, description: "")
     }
 
-    @Test("OPS4: what ended while a client was away is told when it is back, once") func untold() async throws {
+    @Test("ends that occurred while a client was away are reported once when it is back") func untold() async throws {
         let registry = SessionRegistry()
         let first = Told()
         let opened = try #require(

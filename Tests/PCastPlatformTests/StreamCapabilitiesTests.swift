@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What a token's capabilities do to a stream, at every door alike.
+/// The effects of a token's capabilities on a stream, which are the same at every endpoint.
 @Suite struct StreamCapabilitiesTests {
     private func terms(
         _ names: String..., for purpose: StreamCapabilities.Purpose = .publish, options: [String] = []
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// What the protocol answers to who publishes.
+    /// Returns the protocol's answer to a publisher.
     private func options(of token: String, _ platform: TestPlatform) async throws -> [String] {
         let told = Mutex<[String]>([])
         try await ProtocolClient.run(platform) { client async throws in

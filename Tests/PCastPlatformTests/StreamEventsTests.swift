@@ -5,7 +5,7 @@ import PCastCore
 import PCastIO
 import Testing
 
-/// What happens to WHIP and WHEP sessions as server-sent events.
+/// The events of WHIP and WHEP sessions as server-sent events.
 @Suite struct StreamEventsTests {
     /// The address that an answer links to.
     private func address(of answer: TestPlatform.Answer) throws -> String {
@@ -31,7 +31,7 @@ import Testing
             for try await bytes in response.body {
                 text += String(buffer: bytes)
                 guard text.contains("\n\n"), !text.contains("event: ended") else { continue }
-                // What comes after the first event is the end.
+                // The event after the first one is the end.
                 #expect(try await platform.send("DELETE", location).status == 200)
             }
             #expect(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What is kept of a stream's last minutes.
+/// The recent history of a stream.
 @Suite struct StreamHistoryTests {
     private func figures(
         _ stream: String = "stream-a", bitrate: Int64? = 1_000_000, packets: Int = 0, lost: Int = 0, viewers: Int = 0

@@ -16,7 +16,7 @@ final class TLSConnection: Sendable {
         }
     }
 
-    /// What the server showed, in DER.
+    /// The certificate of the server in DER.
     let certificate: [UInt8]
     private let channel: any Channel
     private let collector: Collector

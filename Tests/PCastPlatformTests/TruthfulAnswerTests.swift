@@ -30,7 +30,7 @@ import Testing
         return problem
     }
 
-    /// What cannot be published, and which section is named why.
+    /// Offers that cannot be published, with the section and the reason that the answer names.
     private static let unpublishable: [(String, section: Int, reason: String)] = {
         let make = OfferText.make
         let (audio, video) = (OfferText.audio(), OfferText.video())

@@ -250,7 +250,7 @@ struct URIWorkerTests {
                 configuration.workers?.listenerPorts = 9_005...9_010
                 let changes = try await platform.platform.apply(configuration)
                 #expect(changes.applied == [.srtPullPorts, .maxJobs] && changes.needRestart.isEmpty)
-                // What runs goes on; what comes is judged anew.
+                // Running jobs continue, and new ones are checked against the new configuration.
                 #expect(try await client.ask(request) == .badRequest)
                 let other = Self.request(token, "srt://0.0.0.0:9005?mode=listener")
                 let second = try #require(try await client.setUp(other))

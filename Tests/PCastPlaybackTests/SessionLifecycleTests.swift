@@ -86,7 +86,7 @@ struct SessionLifecycleTests {
         #expect(session { $0.bufferEmptied() }.isEmpty)
         _ = session { $0.seek() }
         #expect(session.overlay == .seeking && session.state == .paused(buffering: true))
-        // Who ends while it seeks has not ended here.
+        // A player that reaches the end while it seeks has not ended here.
         #expect(session { $0.ended() }.isEmpty)
         _ = session {
             $0.bufferFilled(); $0.play()

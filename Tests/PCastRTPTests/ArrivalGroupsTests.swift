@@ -7,7 +7,7 @@ import Testing
     private func at(_ milliseconds: Double) -> Instant { Instant(nanoseconds: Int64(milliseconds * 1e6)) }
     private func after(_ milliseconds: Double) -> TimeSpan { TimeSpan(nanoseconds: Int64(milliseconds * 1e6)) }
 
-    @Test("CC5: what leaves within 5 ms is one group, and two whole groups are compared")
+    @Test("packets sent within 5 ms form one group, and two complete groups are compared")
     func groups() {
         var groups = ArrivalGroups()
         #expect(groups.arrived(sentAt: at(0), arrival: after(100)) == nil)
@@ -18,7 +18,7 @@ import Testing
             groups.arrived(sentAt: at(40), arrival: after(160)) == .init(send: after(19), arrival: after(32)))
     }
 
-    @Test("CC5: what a bottleneck lets go in one burst is one group, for 100 ms at most")
+    @Test("packets that a bottleneck releases in one burst form one group, for at most 100 ms")
     func burst() {
         var groups = ArrivalGroups()
         // Sent 20 ms apart, arriving 1 ms apart after a stall.

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "CC15: random loss of 2, 5 and 10 % does not starve the stream", arguments: [0.02, 0.05, 0.10],
+        "random loss of 2, 5 and 10 % does not reduce the stream's bit rate", arguments: [0.02, 0.05, 0.10],
         [5, 6] as [UInt64])
     func cc15(loss: Double, seed: UInt64) {
         var scene = scene(rate: 6e6, source: 2e6, loss: loss, jitter: .milliseconds(10), seed: seed)
@@ -83,7 +83,7 @@ import Testing
         #expect(other > 0.25 * 3e6)
     }
 
-    @Test("CC7: a stream that cannot grow finds room for twice itself by probes, and asks for no more")
+    @Test("a stream that cannot grow finds twice its bandwidth by probes, and does not probe for more")
     func cc7() {
         var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
             $0.isRigid = true
@@ -99,7 +99,7 @@ import Testing
         #expect(scene.flows[0].probes == probes)
     }
 
-    @Test("CC7: what is estimated without probes stays below one and a half of what arrives")
+    @Test("without probes the estimate stays below one and a half of what arrives")
     func cc7WithoutProbes() {
         var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
             $0 = CongestionFlow(source: 1e6, start: .kilobits(900), canProbe: false, seed: 4)
@@ -110,7 +110,7 @@ import Testing
         #expect((1.2e6...1.9e6).contains(scene.flows[0].target))
     }
 
-    @Test("CC9: sound alone holds the estimate above itself, and finds the room for a picture within 5 s of its return")
+    @Test("with audio alone the estimate stays higher, and finds bandwidth for video within 5 s of its return")
     func cc9() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5)
         scene.run(for: .seconds(Int64(8)))
@@ -125,7 +125,7 @@ import Testing
         #expect(scene.flows[0].target > 0.5e6)
     }
 
-    @Test("CC9: a path on which nothing is sent since it was full is tried again, and found to be free")
+    @Test("a path on which nothing is sent since it was full is probed again and found to be free")
     func cc9Silence() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5) {
             $0.isRigid = true
@@ -144,7 +144,7 @@ import Testing
         #expect(!scene.flows[0].estimate.isCongested)
     }
 
-    @Test("CC9: sound alone for five minutes does not wear the estimate down")
+    @Test("five minutes of audio alone do not reduce the estimate")
     func cc9Long() {
         var scene = scene(rate: 3e6, source: 2e6, jitter: .milliseconds(10), seed: 6)
         scene.run(for: .seconds(Int64(10)))
@@ -153,7 +153,7 @@ import Testing
         #expect(scene.flows[0].target > 1.5e6)
     }
 
-    @Test("CC10: a packet counts with its IP and UDP headers")
+    @Test("a packet counts with its IP and UDP headers")
     func cc10() {
         var estimator = BandwidthEstimator(
             start: .kilobits(300), wanted: .kilobits(300), reportsArrivals: true, canProbe: false)
@@ -172,7 +172,7 @@ import Testing
         #expect(abs(rate - 102_400) < 6_000)
     }
 
-    @Test("CC12: it begins with what is assumed, and not at the bottom")
+    @Test("the estimate starts with the assumed bit rate")
     func cc12() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
@@ -180,7 +180,7 @@ import Testing
         #expect(!estimator.estimate.isLimited)
     }
 
-    @Test("CC3: reports of packets that were never sent, 65,535 of them, change nothing")
+    @Test("reports of 65,535 packets that were never sent change nothing")
     func cc3() throws {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
@@ -195,7 +195,7 @@ import Testing
         #expect(estimator.targetBitrate == .kilobits(2_500))
     }
 
-    @Test("CC4: lost reports are not lost packets")
+    @Test("lost reports do not count as lost packets")
     func cc4() {
         var scene = scene(rate: 6e6, source: 2e6, seed: 8) { $0.reportLoss = 0.3 }
         scene.run(for: .seconds(Int64(5)))
@@ -237,7 +237,7 @@ import Testing
         #expect(estimate.roundTrip.map { $0 > .milliseconds(45) && $0 < .milliseconds(90) } == true)
     }
 
-    @Test("CC3: a peer whose clock leaps by days with each of 50,000 reports stops nothing")
+    @Test("a peer whose clock jumps by days with each of 50,000 reports does not stop the estimator")
     func leapingClock() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
@@ -273,7 +273,7 @@ import Testing
         #expect(estimator.estimate.roundTrip == .milliseconds(50))
     }
 
-    @Test("CC3: a datagram tells of no more packets than are remembered twice")
+    @Test("a datagram reports at most twice the number of packets in the history")
     func mostReported() {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
@@ -329,7 +329,7 @@ import Testing
             for index in 0..<Int64.random(in: 1...9, using: &generator) {
                 let size = Int.random(in: 200...1_200, using: &generator)
                 together.sent(number, size: size, at: now)
-                // What did not leave at quite the same time is no run.
+                // Packets that leave at different times are not a run.
                 oneByOne.sent(number, size: size, at: now + .nanoseconds(index))
                 if Int.random(in: 0..<50, using: &generator) > 0 { recorder.received(number, at: now + delay) }
                 number &+= 1

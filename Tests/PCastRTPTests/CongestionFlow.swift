@@ -10,15 +10,15 @@ struct CongestionFlow {
     }
 
     let index: Int
-    /// What the encoder makes at most, in bits a second; it makes what it may.
+    /// The maximum bit rate of the encoder in bits per second. The encoder produces what it may.
     var source: Double
-    /// The encoder goes on with its rate whatever is estimated, as a relay's single layer does.
+    /// Whether the encoder keeps its rate regardless of the estimate, as a single layer at an SFU does.
     var isRigid = false
     var hasVideo = true
     var hasSound = true
     /// Whether the peer has a stream for padding.
     let canProbe: Bool
-    /// Of the reports, how many do not arrive.
+    /// The share of reports that do not arrive.
     var reportLoss = 0.0
 
     private(set) var estimator: BandwidthEstimator

@@ -12,11 +12,11 @@ struct CongestionLink {
 
     /// Bits a second.
     var rate: Double
-    /// Of the queue, at the rate.
+    /// The maximum delay of the queue at the link's rate.
     var queueLimit: TimeSpan
     var delay = TimeSpan.milliseconds(25)
     var jitter = TimeSpan.zero
-    /// Of the packets, how many are lost by chance.
+    /// The share of packets that are lost at random.
     var loss = 0.0
 
     private var queue: [Packet] = []
@@ -33,10 +33,10 @@ struct CongestionLink {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// What a packet that comes now would wait.
+    /// The time that a new packet would wait.
     var queueDelay: TimeSpan { TimeSpan(seconds: Double(queuedBytes) * 8 / rate) }
 
-    /// False when there was no room.
+    /// Returns false if the queue is full.
     @discardableResult
     mutating func send(_ packet: Packet) -> Bool {
         guard queueDelay < queueLimit else { return false }

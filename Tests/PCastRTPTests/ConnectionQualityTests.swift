@@ -66,14 +66,14 @@ struct ConnectionQualityTests {
             #expect(
                 Self.run(&machine, seconds: 20, from: &now, lastHeard: cut, packets: &packets, perLook: 0)
                     == [.row(.noData, limit)])
-            // What the platform says of it, by a way that is left, counts as ever.
+            // The platform's status still counts if it arrives on another path.
             _ = machine.told(.row(.noData, .publisherLimited))
             #expect(machine.quality == .row(.noData, .publisherLimited))
             _ = machine.told(.row(.all, limit))
             #expect(
                 Self.run(&machine, seconds: 1, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
                     .last == .row(.all, limit))
-            // Once it is limited no more, a silence has no cause that is known.
+            // When there is no limit any more, a silence has no known cause.
             _ = machine.told(.good)
             let second = now
             #expect(

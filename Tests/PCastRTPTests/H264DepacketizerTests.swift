@@ -17,7 +17,7 @@ import Testing
         #expect(frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test("RTP6: what breaks the format is counted and drops its unit, and the frame is not decoded")
+    @Test("malformed payloads are counted and drop their unit, and the frame is not decoded")
     func rtp6() {
         let good: [UInt8] = [0x41, 0x9A]
         let cases: [(name: String, payload: [UInt8], malformed: Int, kept: [UInt8])] = [
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("RTP6: a unit whose fragments are interrupted is dropped whole")
+    @Test("a unit whose fragments are interrupted is dropped completely")
     func rtp6Interrupted() {
         let byUnit = depacketize([[0x7C, 0x81, 1], [0x41, 0x9A], [0x7C, 0x41, 2]])
         #expect(byUnit.frame == nil)
@@ -60,7 +60,7 @@ import Testing
         #expect(byType.malformed == 1)
     }
 
-    @Test("RTP6: a hole drops the unit it is in, and the next frame is whole again")
+    @Test("a gap drops the unit in which it occurs, and the next frame is complete again")
     func rtp6Hole() {
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
@@ -75,7 +75,7 @@ import Testing
         #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test("COD4: an IDR that comes without parameter sets gets those sent before")
+    @Test("an IDR picture without parameter sets receives those sent before")
     func cod4() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         var depacketizer = H264Depacketizer()

@@ -45,7 +45,7 @@ import Testing
         #expect(buffer.statistics.packetsLost == 2)
     }
 
-    @Test("RTP12: a gap of DTX is not loss, and time says how much was lost")
+    @Test("a gap of DTX is not a loss, and timestamps tell how much was lost")
     func rtp12() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)

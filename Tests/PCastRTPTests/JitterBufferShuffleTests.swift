@@ -53,7 +53,7 @@ import Testing
         #expect(buffer.statistics.packetsDuplicate + buffer.statistics.packetsLate > 0)
     }
 
-    @Test("JB8: whatever is lost, frames are whole, in order, and none but a key frame follows a hole")
+    @Test("whatever is lost, frames are complete and in order, and only a key frame follows a gap")
     func jb8() throws {
         for seed in 0..<30 {
             let codec = seed & 1 == 0 ? Codec.h264 : .vp8

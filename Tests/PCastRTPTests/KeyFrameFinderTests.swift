@@ -3,9 +3,9 @@ import Testing
 
 @testable import PCastRTP
 
-/// What a track's log says of its key frames, whatever way the parameter sets came.
+/// The key frames in a track's log, whatever way the parameter sets are sent.
 @Suite struct KeyFrameFinderTests {
-    /// A track, and a viewer that begins with its newest key frame.
+    /// A track, and a viewer that begins at its newest key frame.
     private struct Track: ~Copyable {
         var log = PacketLog(capacity: 512)
         var finder: KeyFrameFinder
@@ -30,7 +30,7 @@ import Testing
             return true
         }
 
-        /// What a viewer is sent that begins with the newest key frame: payloads by its numbers.
+        /// Returns the packets that a viewer receives from the newest key frame on, by its sequence numbers.
         mutating func viewed() -> [(number: UInt16, timestamp: UInt32, payload: [UInt8])] {
             var stream = OutboundStream(
                 OutboundStream.Parameters(

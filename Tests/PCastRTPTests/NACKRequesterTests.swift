@@ -12,7 +12,7 @@ import Testing
         return list
     }
 
-    @Test("NACK1: a gap is asked for at once, then each round trip, until it is filled")
+    @Test("a gap is requested at once, and then each round trip until it is filled")
     func gap() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(40)
@@ -49,7 +49,7 @@ import Testing
         #expect(!requester.needsKeyFrame)
     }
 
-    @Test("NACK2: where packets overtake each other, one is asked for when it is no longer likely to be on its way")
+    @Test("with reordering, a packet is requested when it is no longer likely to be on its way")
     func overtaken() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(60)
@@ -82,7 +82,7 @@ import Testing
         #expect(requester.reorderWindow < .milliseconds(1))
     }
 
-    @Test("NACK1: no packet is asked for more often than every 20 ms, nor more than ten times")
+    @Test("no packet is requested more often than every 20 ms, nor more than ten times")
     func bounds() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(1)
@@ -95,7 +95,7 @@ import Testing
         #expect(requester.deadline == nil)
     }
 
-    @Test("NACK2: what was lost twice is asked for twice in a round, a burst of losses apart")
+    @Test("a packet that was lost twice is requested twice per round trip, a burst of losses apart")
     func repeating() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(96)
@@ -107,7 +107,7 @@ import Testing
         #expect(requester.deadline == nil && requester.requested == 5)
     }
 
-    @Test("NACK1: more than 1000 missing clears the list and asks for a key frame")
+    @Test("more than 1000 missing packets clear the list and require a key frame")
     func overflow() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -138,7 +138,7 @@ import Testing
         #expect(requester.missingCount == 599)
     }
 
-    @Test("NACK1: what is 10,000 behind is given up")
+    @Test("packets that are 10,000 behind are abandoned")
     func age() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -149,7 +149,7 @@ import Testing
         #expect(requester.abandoned == 1)
     }
 
-    @Test("RTP11: after a restart nothing is missing")
+    @Test("after a restart no packet is missing")
     func restart() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))

@@ -38,14 +38,14 @@ import Testing
         #expect(abs((times[39] - times[0]).milliseconds - 35) < 3)
     }
 
-    @Test("IO2: what was held back leaves several at a time, for single packets cost a system call each")
+    @Test("packets that were held back leave several at a time, which saves system calls")
     func together() {
         var pacer = Pacer(target: .kilobits(4_000))
         let times = passing(40, by: &pacer)
         #expect(Set(times).count <= 20)
     }
 
-    /// How many of so many neighbours leave at once.
+    /// Returns how many of a number of consecutive packets leave at once.
     private func whole(_ count: Int, by pacer: inout Pacer, at now: Instant) -> Int {
         let granted = pacer.grant(queued: count, waited: .zero, bytes: count * 1_250, at: now)
         guard let granted else { return 0 }
@@ -63,7 +63,7 @@ import Testing
         #expect(whole(3, by: &pacer, at: Self.start) == 0, "nothing behind it, before its time")
         #expect(whole(8, by: &pacer, at: Self.start + .milliseconds(10)) == 8)
         #expect(whole(11, by: &pacer, at: Self.start + .milliseconds(100)) == 3)
-        // No more than sixteen packets, however wide the path (IO3).
+        // At most sixteen packets leave at once, however wide the path is.
         var wide = Pacer(target: .kilobits(8_000))
         #expect(whole(16, by: &wide, at: Self.start) == 16)
         #expect(whole(17, by: &wide, at: Self.start + .seconds(1)) == 10)
@@ -92,14 +92,14 @@ import Testing
         }
     }
 
-    @Test("CC11: a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
+    @Test("a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
     func cc11(kilobits: Int64) throws {
         var pacer = Pacer(target: .kilobits(kilobits))
         let last = try #require(passing(100, by: &pacer).last)
         #expect(last <= .milliseconds(210))
     }
 
-    @Test("CC11: sound counts, and is not asked about")
+    @Test("audio counts for the pace but is not paced")
     func sound() {
         var pacer = Pacer(target: .kilobits(200))
         #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == true)

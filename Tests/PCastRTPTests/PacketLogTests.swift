@@ -9,7 +9,7 @@ import Testing
             arrival: Instant(nanoseconds: sequence))
     }
 
-    @Test("NACK9: packets stand in the order of their arrival, and are found by their numbers")
+    @Test("packets are stored in the order of their arrival, and found by their sequence numbers")
     func nack9() {
         var log = PacketLog(capacity: 8)
         for sequence in [70, 72, 71] as [Int64] { log.append(entry(sequence), payload: [UInt8(sequence)]) }

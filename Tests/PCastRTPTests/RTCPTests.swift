@@ -22,7 +22,7 @@ import Testing
         return packets
     }
 
-    /// What may wait to be read, by its first bytes (`DatagramPattern.reports`).
+    /// Whether a datagram may wait to be read, by its first bytes (`DatagramPattern.reports`).
     private func mayWait(_ bytes: [UInt8]) -> Bool { DatagramPattern.reports.contains { $0.matches(bytes.span) } }
 
     @Test func whatMayWait() throws {
@@ -149,7 +149,7 @@ import Testing
         #expect(names == [7: [0x61], 8: [0x62, 0x63]])
     }
 
-    @Test("RTCP6: a goodbye names sources")
+    @Test("a BYE names its sources")
     func goodbye() throws {
         let bytes = write { $0.goodbye(ssrc: 0x0A0B_0C0D) }
         #expect(bytes == [0x81, 203, 0, 1, 0x0A, 0x0B, 0x0C, 0x0D])
@@ -170,7 +170,7 @@ import Testing
         return numbers
     }
 
-    @Test("NACK8: a NACK names the stream that lost; its masks go past 2^16")
+    @Test("a NACK names the stream that lost packets, and its masks pass 2^16")
     func negativeAcknowledgement() {
         let numbers: [UInt16] = [65_530, 65_535, 0, 10, 11, 40]
         let bytes = write {
@@ -196,7 +196,7 @@ import Testing
         #expect(lost(bytes) == [1, 100])
     }
 
-    @Test("NACK3: of a datagram that asks for 17,000 packets, 300 are read")
+    @Test("of a datagram that requests 17,000 packets, 300 are read")
     func negativeAcknowledgementBudget() {
         let pairs = (0..<1000).flatMap { _ -> [UInt8] in [0, 1, 0xFF, 0xFF] }
         let bytes: [UInt8] = [0x81, 205, 0x03, 0xEA, 0, 0, 0, 1, 0, 0, 0, 2] + pairs
@@ -226,7 +226,7 @@ import Testing
         #expect(read(bytes) == [.pictureLossIndication(senderSSRC: 1, mediaSSRC: 2)])
     }
 
-    @Test("RTCP7: a full intra request carries its number")
+    @Test("a full intra request has a sequence number")
     func fullIntraRequest() throws {
         let bytes = write { $0.fullIntraRequest(senderSSRC: 1, mediaSSRC: 2, sequenceNumber: 200) }
         #expect(bytes == [0x84, 206, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 200, 0, 0, 0])
@@ -263,7 +263,7 @@ import Testing
         #expect(bound.bitrate.bitsPerSecond == .max)
     }
 
-    @Test("RTCP5: extended reports ask for and answer the round trip")
+    @Test("extended reports request and answer the round-trip time")
     func extendedReports() throws {
         let delay = ExtendedReport.DelaySinceReport(ssrc: 5, lastReport: 0x0102_0304, delay: 0x0001_0000)
         let bytes = write {
@@ -289,7 +289,7 @@ import Testing
         #expect(delays == [delay])
     }
 
-    @Test("RTCP4: any packet may come first; zero lengths and unknown types do not hold up the walk")
+    @Test("any packet may come first, and zero lengths and unknown types do not stop the reader")
     func reducedSize() {
         let bytes: [UInt8] = [
             0x80, 204, 0, 0, 0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 203, 0, 0, 0x81, 200, 0, 0,
@@ -302,7 +302,7 @@ import Testing
         #expect(read(bytes).count == 4)
     }
 
-    @Test("RTCP4: a packet past the end ends the walk and says so")
+    @Test("a packet beyond the end stops the reader and is reported")
     func overlong() {
         let bytes: [UInt8] = [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0x81, 206, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2]
         var reader = RTCPReader()

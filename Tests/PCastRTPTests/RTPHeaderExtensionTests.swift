@@ -76,7 +76,7 @@ import Testing
         #expect(write(values, map([:])).bytes.count == 12)
     }
 
-    @Test("CC1: what is known as the packet leaves is stamped into it")
+    @Test("values that are known when a packet leaves are written into it")
     func stamping() throws {
         var values = RTPExtensionValues()
         values.transportSequenceNumber = 0
@@ -126,7 +126,7 @@ import Testing
         #expect(forwarded.mid == nil && forwarded.transportSequenceNumber == nil)
     }
 
-    @Test("RTP8: id 15 and id 0 with a length end the one-byte form; padding does not")
+    @Test("id 15, and id 0 with a length, end the one-byte form, and padding does not")
     func stops() throws {
         func ids(_ elements: [UInt8]) throws -> [UInt8] {
             let packet: [UInt8] = [0x90, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xBE, 0xDE, 0, 2] + elements

@@ -27,7 +27,7 @@ import Testing
         #expect(!header.hasMalformedExtensions)
     }
 
-    @Test("RTP1: padding alone has an empty payload")
+    @Test("a packet of padding alone has an empty payload")
     func paddingOnly() throws {
         let packet: [UInt8] = [0xA0, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]
         let header = try #require(RTPHeader.parse(packet))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("RTP8: an element past the block's end makes a packet without extensions whose payload is still found")
+    @Test("an element beyond the block's end makes a packet without extensions whose payload is still found")
     func malformedElement() throws {
         var packet = Self.packet
         packet[24] = 0x3F
@@ -65,7 +65,7 @@ import Testing
         #expect(header.payloadRange(packetSize: packet.count) == 28..<31)
     }
 
-    @Test("RTP8: a block past the packet's end leaves no payload")
+    @Test("a block beyond the packet's end leaves no payload")
     func malformedBlock() throws {
         var packet = Self.packet
         packet[22] = 0xFF
@@ -74,7 +74,7 @@ import Testing
         #expect(header.payloadRange(packetSize: packet.count).isEmpty)
     }
 
-    @Test("RTP8: an extension block of length 0 is well formed")
+    @Test("an extension block of length 0 is well formed")
     func emptyBlock() throws {
         let packet: [UInt8] = [0x90, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xBE, 0xDE, 0, 0, 9]
         let header = try #require(RTPHeader.parse(packet))
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(
-        "RTP14: the first bytes tell what a datagram is",
+        "the first bytes determine the kind of a datagram",
         arguments: [
             ([0, 1], DatagramKind.stun), ([3, 1], .stun), ([4, 1], .unknown), ([19, 1], .unknown), ([20, 254], .dtls),
             ([63, 254], .dtls), ([64, 0], .unknown), ([127, 0], .unknown), ([128, 96], .rtp), ([128, 191], .rtp),

@@ -10,7 +10,7 @@ struct RedundantPayloadTests {
         [0xF8] + Array(repeating: fill, count: size - 1)
     }
 
-    /// Of blocks (offset, data), the oldest first, and the packet's own data.
+    /// Returns a payload of blocks (offset, data), oldest first, and the packet's own data.
     static func payload(_ blocks: [(UInt32, [UInt8])], _ primary: [UInt8], payloadType: UInt8 = 111) -> [UInt8] {
         var bytes: [UInt8] = []
         for (offset, data) in blocks {
@@ -75,9 +75,9 @@ struct RedundantPayloadTests {
         #expect(try distances(bytes, after: .init(packetCount: 5, ticks: 6 * 960)) == [1, 2])
     }
 
-    @Test("RTP12: over a pause of the sound a block is what is missing, if that is as many")
+    @Test("after a pause of audio a block fills a gap only if the number of packets matches")
     func overSilence() throws {
-        // Discontinuous transmission: 400 ms passed between the two, which are neighbours by number.
+        // With discontinuous transmission, 400 ms passed between two packets with consecutive sequence numbers.
         let bytes = Self.payload([(16_000, Self.opus(2))], Self.opus(3))
         #expect(try distances(bytes, after: .init(packetCount: 1, ticks: 17_000)) == [1])
         #expect(try distances(bytes, after: .init(packetCount: 2, ticks: 17_000)) == [])

@@ -17,7 +17,7 @@ struct SenderClockTests {
     private var truth: TimeSpan { .nanoseconds(Self.instant.nanoseconds - Self.wall.nanosecondsSinceEpoch) }
 
     @Test(
-        "RTCP3: viewers of one relay know its clock to a few milliseconds, whatever lies between",
+        "viewers of one SFU know its clock to a few milliseconds, whatever the network",
         arguments: [10, 40, 120])
     func offset(roundTrip: Int64) throws {
         var generator = SeededGenerator(seed: UInt64(roundTrip))

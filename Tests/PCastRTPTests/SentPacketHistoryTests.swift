@@ -6,7 +6,7 @@ import Testing
 @Suite struct SentPacketHistoryTests {
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
-    @Test("CC3: a packet is reported once; one that came after all is told so, and not twice")
+    @Test("a packet is reported once, and a late arrival once more")
     func once() {
         var history = SentPacketHistory()
         history.sent(65_535, size: 1_000, cluster: 0, at: at(0))

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("CC2: a packet reported missing is reported again when it comes within half a second")
+    @Test("a packet that was reported missing is reported again if it arrives within half a second")
     func latePacket() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: milliseconds(0))
@@ -110,7 +110,7 @@ import Testing
         #expect(second.map(\.arrival) == [300_000, 10_000, 301_000])
     }
 
-    @Test("CC2: what was reported half a second ago is closed")
+    @Test("a report is final after half a second")
     func tooLatePacket() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: milliseconds(0))
@@ -194,7 +194,7 @@ import Testing
             + [UInt8(count >> 8), UInt8(count & 255), 0xFF, 0xFF, 0xFF, 7] + chunks
     }
 
-    @Test("CC3: the reference time has a sign, and so have large deltas")
+    @Test("the reference time and large deltas are signed")
     func negative() throws {
         let bytes = message(count: 2, chunks: [0xC9 | 0x10, 0x00, 0, 4, 0xFF, 0xFC, 0, 0])
         let feedback = try #require(parse(bytes))
@@ -206,7 +206,7 @@ import Testing
         #expect(try statuses(back).map(\.arrival) == [-65_000])
     }
 
-    @Test("CC3: chunks that do not cover the count, or deltas that are not there, are no feedback")
+    @Test("chunks that do not cover the count, and missing deltas, are rejected")
     func incomplete() {
         #expect(parse(message(count: 65_535, chunks: [0x20, 4, 1, 1])) == nil)
         #expect(parse(message(count: 65_535, chunks: [0x3F, 0xFF, 0, 0])) == nil)
@@ -215,7 +215,7 @@ import Testing
         #expect(parse(message(count: 2, chunks: [0x20, 2, 1, 1]))?.packetCount == 2)
     }
 
-    @Test("CC4: the largest count is read in full without arrivals")
+    @Test("the largest count is read completely without arrivals")
     func largestCount() throws {
         let run: [UInt8] = [0x1F, 0xFF]
         let bytes = message(

@@ -56,7 +56,7 @@ struct AudioLineTests {
         #expect((placed[399].start - due).magnitude < .milliseconds(8))
     }
 
-    @Test("JB4: clocks that differ by 200 parts in a million need no stretching", arguments: [-200.0, 200])
+    @Test("clocks that differ by 200 parts per million need no stretching", arguments: [-200.0, 200])
     func drift(partsPerMillion: Double) {
         let placed = lay((0..<30_000).map { 200 + Double($0) * 20 * partsPerMillion / 1e6 })
         #expect(isUnbroken(placed))

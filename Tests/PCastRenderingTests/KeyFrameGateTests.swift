@@ -12,7 +12,7 @@ struct KeyFrameGateTests {
             codec: .h264, bytes: [], isKeyFrame: isKey, timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil)
     }
 
-    @Test("JB8: it opens at a key frame and closes at a hole")
+    @Test("the gate opens at a key frame and closes at a gap")
     func jb8() {
         var gate = KeyFrameGate()
         #expect(gate.admits(frame(isKey: false)) == false)

@@ -192,7 +192,7 @@ struct PlayedTapTests {
             tap.put(chunk[...], clock: clock)
             position += size
         }
-        // Of the last two seconds all is known.
+        // All audio of the last two seconds is known.
         let start = now - .seconds(2)
         let told = played.read(from: start, count: 90_000)
         var worst = 0.0
@@ -274,7 +274,7 @@ struct AudioPresenterTests {
 
         var pcm: String { "file:'\(path)',raw" }
 
-        /// Of the left channel, from -1 to 1.
+        /// The samples of the left channel, from -1 to 1.
         var samples: [Double] {
             let data = FileManager.default.contents(atPath: path) ?? Data()
             return data.withUnsafeBytes { bytes in
@@ -314,9 +314,10 @@ struct AudioPresenterTests {
         let written = file.samples
         let loud = written.filter { abs($0) > 0.001 }
         #expect(abs(loud.count - 47_900) < 1_200 && written.count > loud.count)
-        // What was told is the mean of the channels, of which the right one is half as loud, and has the tone's phase.
+        // The reported audio is the mean of the channels, of which the right one is half as loud, with the tone's
+        // phase.
         let tone = Self.tone(in: told.map { Double($0) / 32_768 })
-        // This device has no clock: how it is thought to run is bent a little while it plays.
+        // This device has no clock, so its assumed rate changes a little during playback.
         #expect(abs(tone.level - 0.375) < 0.08, "\(tone)")
         let late = (-tone.phase / (2 * .pi * Tone.frequency)) * 1_000
         #expect(abs(late) < 0.9, "told \(late) ms too late")

@@ -14,8 +14,9 @@ private struct Sender {
     /// The sender's clock runs this much faster, in parts per million.
     var drift: Int64 = 0
 
-    /// What is asked of a frame that was captured `milliseconds` after the origin and took `delay` until ready; the
-    /// time from capture to presentation in milliseconds, nil when it comes after a stall.
+    /// Sends a frame that was captured `milliseconds` after the origin and was ready after `delay`. Returns the time
+    /// from
+    /// capture to presentation in milliseconds; nil if the frame comes after a stall.
     mutating func send(_ media: MediaType, capturedAt milliseconds: Int64, delay: Int64) -> Double? {
         let span = TimeSpan.milliseconds(milliseconds)
         let captured = Self.instantOrigin + span
@@ -55,7 +56,7 @@ struct MediaSynchronizerTests {
         #expect(try #require(sender.synchronizer.holdDifference).magnitude < .milliseconds(1))
     }
 
-    @Test("JB3: the first picture is shown at once, before anything is known, and slews a few per cent a second")
+    @Test("the first frame is shown at once, and the delay then changes by a few percent per second")
     func jb3() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), knowsCapture: false)
         for step in 0..<30 as Range<Int64> {
@@ -111,11 +112,11 @@ struct MediaSynchronizerTests {
         #expect(held.allSatisfy { $0 == 43 })
     }
 
-    @Test("JB2: what comes in a burst after a stall is not played late, and the delay is what it was")
+    @Test("frames that arrive in a burst after a stall are not shown late, and the delay does not change")
     func jb2() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<60 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 15) }
-        // The path holds everything for 700 ms, then all of it comes at once.
+        // The path holds everything for 700 ms, and then all of it arrives at once.
         var late = 0
         for step in 60..<81 as Range<Int64> {
             if sender.send(.video, capturedAt: step * 33, delay: 700 - (step - 60) * 33) == nil { late += 1 }
@@ -144,7 +145,7 @@ struct MediaSynchronizerTests {
         #expect(sender.held(.video, capturedAt: 60 * 33, delay: 15) < 20)
     }
 
-    @Test("JB4: a sender's clock that drifts is followed both ways", arguments: [-200, 200] as [Int64])
+    @Test("a sender's clock that drifts is followed in both directions", arguments: [-200, 200] as [Int64])
     func jb4(_ drift: Int64) {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), drift: drift)
         for step in 0..<30_000 as Range<Int64> {

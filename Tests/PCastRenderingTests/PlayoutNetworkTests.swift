@@ -55,7 +55,7 @@ struct PlayoutNetworkTests {
         #expect(settled.min()! > 150)
     }
 
-    @Test("JB1: when a path becomes clean again, the delay sinks slowly to what it was")
+    @Test("when a path becomes clean again, the delay slowly returns to its earlier value")
     func recovers() {
         let bad = PlayoutNetwork(roundTrip: 60, loss: 0.1).arrivals(seconds: 20, seed: 3)
         let clean = PlayoutNetwork(roundTrip: 60).arrivals(seconds: 60, seed: 3).filter { $0.captured >= 20_000 }

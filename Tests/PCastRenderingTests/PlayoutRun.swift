@@ -2,12 +2,12 @@ import PCastCore
 
 @testable import PCastRendering
 
-/// What a viewer sees and hears of arrivals: the synchronizer, the line of sound and the meters on virtual time.
+/// A viewer's playback of arrivals: the synchronizer, the audio line and the meters on virtual time.
 struct PlayoutRun {
     static let wallOrigin = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
     static let instantOrigin = Instant(nanoseconds: 7_000_000_000)
 
-    /// Milliseconds from capture to screen, the first two seconds left out, in order.
+    /// The milliseconds from capture to display without the first two seconds, in order.
     private(set) var lags: [Double] = []
     private(set) var framesRendered = 0
     /// The longest time without a new picture, the first second left out.
@@ -15,9 +15,9 @@ struct PlayoutRun {
     private(set) var freezes = FreezeMeter()
     /// The part of the sound's time in which none was there.
     private(set) var silence = 0.0
-    /// What was waited at the end of each second.
+    /// The delay at the end of each second.
     private(set) var delays: [Double] = []
-    /// When each picture was shown, by when it was captured.
+    /// The time at which each frame was shown, by its capture time.
     private(set) var shown: [Double: Double] = [:]
 
     init(

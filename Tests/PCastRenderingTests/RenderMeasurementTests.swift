@@ -22,7 +22,7 @@ struct RenderMeasurementTests {
         #expect(histogram.count == 0 && histogram.percentile(0.5) == nil)
     }
 
-    @Test("JB7: a freeze is a gap of at least three mean intervals and of the mean and 150 ms")
+    @Test("a freeze is a gap of at least three mean intervals and of the mean plus 150 ms")
     func jb7() {
         var meter = FreezeMeter()
         var now = start

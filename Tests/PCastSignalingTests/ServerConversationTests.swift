@@ -15,7 +15,7 @@ import Testing
         return server.pollAll()
     }
 
-    /// What the client makes of what the server sends.
+    /// Returns the responses that the client reads from the server's output.
     private mutating func hear(_ outputs: [ServerConversation.Output]) -> [SignalingResponse] {
         for case .send(let frame) in outputs { client.handle(.received(frame), at: at(0)) }
         return client.pollAll().compactMap {
@@ -235,7 +235,7 @@ import Testing
         #expect(server.pollAll() == [.close(.unauthenticated)])
     }
 
-    @Test("OPS4: a ping goes out each 25 s, and a minute of silence is the end") mutating func ops4() throws {
+    @Test("a ping is sent every 25 s, and a minute of silence ends the session") mutating func ops4() throws {
         try authenticate()
         var events: [String] = []
         while let deadline = server.deadline {

@@ -40,7 +40,7 @@ import Testing
         #expect(ended == 90)
     }
 
-    @Test("CC13: down at once, up by steps of a tenth and a second apart")
+    @Test("the bit rate is lowered at once, and raised by a tenth at most once per second")
     func cc13() {
         var target = EncodingTarget()
         _ = target.output(for: Self.source, allowed: .kilobits(1_000), at: at(0))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCast
 
-/// What holds a worker back, and what happens where that fails.
+/// The sandbox of a worker, and its failures.
 @Suite("The guard of a worker") struct WorkGuardTests {
     private final class Lines: Sendable { let lines = Mutex<[String]>([]) }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import PCast
 
 struct LayeredPublishingTests {
-    /// What a listener was told, in order.
+    /// The values that a listener received, in order.
     private final class Told: Sendable {
         private let told = Mutex<[Bitrate?]>([])
         var values: [Bitrate?] { told.withLock { $0 } }

@@ -9,11 +9,11 @@ private struct Pair {
     var client = SessionMachine(identity: ClientIdentity(deviceID: "device"))
     var server = ServerConversation(at: Instant(nanoseconds: 0))
     var now = Instant(nanoseconds: 0)
-    /// What the client told, apart from frames.
+    /// The outputs of the client, except frames.
     var told: [SessionMachine.Output] = []
-    /// What the platform was asked, in order.
+    /// The requests to the platform, in order.
     var asked: [(SignalingRequestID, SignalingRequest)] = []
-    /// Frames of the client that have not been delivered.
+    /// The client's frames that have not been delivered.
     var flight: [SignalingFrame] = []
     var generator = SystemRandomNumberGenerator()
 

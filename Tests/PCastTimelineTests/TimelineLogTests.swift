@@ -31,7 +31,7 @@ struct TimelineLogTests {
         let second = try #require(try take(TimelineRequest(patch), at: 4_000))
         #expect(second.at == moment(1_000) && log.gate(of: second.number) == moment(4_000))
         #expect(second.event?.scorecard?.total?.home == "2" && second.event?.type == .goal)
-        // What nobody knows goes along as it was written.
+        // Unknown members are kept as they were written.
         let written = JSONValue.object(try #require(second.event?.object)).text
         #expect(written.contains(#""custom":1.50"#))
         let third = try #require(try take(TimelineRequest(.delete(id)), at: 5_000))

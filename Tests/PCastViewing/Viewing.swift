@@ -77,7 +77,7 @@ enum Viewing {
         }
     }
 
-    /// What a surface in memory shows.
+    /// Returns the stamp that a surface in memory shows.
     private static func stamp(_ surface: (any RenderSurface)?) -> TestPatternStamp? {
         guard let memory = surface as? MemorySurface, let frame = memory.frame, let pixels = memory.image(),
             let painted = try? pixels.frame(like: frame, by: RawFrameConverter())

@@ -3,7 +3,7 @@ import PCastWebRTC
 import Testing
 
 struct ConnectionCaptureClockTests {
-    @Test("RTP10: times on either side of the wrap of 2^32 are told by the shorter way round")
+    @Test("timestamps on both sides of the wrap at 2^32 are related by the shorter distance")
     func wrap() {
         let time = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
         let clock = CaptureClock(timestamp: 0 &- 45_000, wallTime: time, rate: .video)

@@ -8,7 +8,7 @@ struct ConnectionKeyFrameRequestTests {
 
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
-    @Test("KEY1: however many want one, one request is sent")
+    @Test("several requests for a key frame cause one message")
     func key1() {
         var request = KeyFrameRequester()
         #expect(request.deadline(roundTrip: roundTrip) == nil)
@@ -21,7 +21,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(request.sentCount == 1)
     }
 
-    @Test("KEY4: it is repeated after a round trip and 150 ms, until the key frame comes")
+    @Test("a request is repeated after a round trip and 150 ms until the key frame arrives")
     func key4() {
         var request = KeyFrameRequester()
         request.want()
@@ -37,7 +37,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(!request.isWanted && request.sentCount == 2)
     }
 
-    @Test("KEY1: the next request waits 400 ms after a key frame")
+    @Test("the next request waits until 400 ms after a key frame")
     func spacing() {
         var request = KeyFrameRequester()
         request.granted(roundTrip: roundTrip, at: start)
@@ -49,7 +49,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(isSent7)
     }
 
-    @Test("KEY4: after twenty requests the source is left alone, until somebody wants one anew")
+    @Test("after twenty requests the source is not asked again until a new request")
     func givesUp() {
         var request = KeyFrameRequester()
         request.want()
@@ -84,7 +84,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(ask(3_880) && !ask(4_070))
         request.wantTentatively()
         #expect(!ask(4_879) && ask(4_880))
-        // Who has none has it asked as often as ever.
+        // A viewer without a key frame has it requested as often as usual.
         request.want()
         #expect(ask(4_890) && ask(5_080) && ask(5_270) && ask(5_460))
         request.granted(roundTrip: roundTrip, at: at(5_500))

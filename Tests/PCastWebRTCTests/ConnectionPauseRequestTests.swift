@@ -3,15 +3,16 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-/// Whoever receives a stream that nobody takes, after RFC 7728, section 8.
+/// Pause requests of the receiver of a stream without subscribers (RFC 7728, section 8).
 struct ConnectionPauseRequestTests {
     private let start = Instant(nanoseconds: 1_000_000_000)
     private let roundTrip = TimeSpan.milliseconds(40)
 
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
-    /// What is asked from one time to another, where a look is taken each millisecond, and packets come each 20 while
-    /// `newest` is there, which counts them.
+    /// Returns the requests within a range of time, polled every millisecond. Packets arrive every 20 ms while
+    /// `newest`, which
+    /// counts them, is not nil.
     private func asked(
         _ request: inout PauseRequest, from first: Int64, to last: Int64, newest: inout UInt16?
     ) -> [(at: Int64, kind: PauseResume.Kind, pauseID: UInt16)] {

@@ -12,7 +12,7 @@ final class DTLSForeignPeer: DTLSHandshake {
     private var queue: [[UInt8]] = []
     private(set) var isFinished = false
 
-    /// - Parameter profiles: of SRTP, in OpenSSL's spelling; nil offers none.
+    /// Creates a peer. The profiles of SRTP are in OpenSSL's notation; nil offers none.
     init(
         _ role: DTLSRole, certificate: DTLSCertificate?, profiles: String? = SRTPProfile.openSSLPreference,
         ciphers: String = "DEFAULT", groups: String? = nil

@@ -40,7 +40,7 @@ struct DTLSHandshakeTests {
     }
 
     @Test(
-        "DTLS1: a ClientHello in many datagrams, the last first, is answered without a cookie",
+        "a ClientHello in many reordered datagrams is answered without a cookie",
         arguments: [20, 64, 100])
     func dtls1(_ size: Int) {
         let ends = DTLSTestCertificates.ends()
@@ -58,7 +58,7 @@ struct DTLSHandshakeTests {
         #expect(ends.server.keys != nil)
     }
 
-    @Test("DTLS2: a flight is repeated after 50 ms or two round trips, then at doubled times up to 2 s")
+    @Test("a flight is repeated after 50 ms or two round trips, and then at doubled intervals up to 2 s")
     func dtls2() {
         let start = Instant(nanoseconds: 1)
         for (roundTrip, expected) in [
@@ -88,7 +88,7 @@ struct DTLSHandshakeTests {
         }
     }
 
-    @Test("DTLS3: a handshake that nobody answers fails after 30 seconds and asks for no further time")
+    @Test("a handshake without an answer fails after 30 seconds and sets no further deadline")
     func dtls3() {
         let client = DTLSTestCertificates.ends().client
         let start = Instant(nanoseconds: 0)
@@ -102,7 +102,7 @@ struct DTLSHandshakeTests {
         #expect(client.state == .failed(.timeout))
     }
 
-    @Test("DTLS4, DTLS11: RSA certificates at either end are accepted, and no datagram exceeds 1200 bytes")
+    @Test("RSA certificates at either end are accepted, and no datagram exceeds 1200 bytes")
     func rsa() throws {
         let key = try #require(pcast_evp_rsa_gen(4096))
         defer { EVP_PKEY_free(key) }
@@ -120,7 +120,7 @@ struct DTLSHandshakeTests {
         }
     }
 
-    @Test("DTLS5: each datagram holds whole records and nothing more, however many a flight has")
+    @Test("each datagram contains only complete records, however many a flight has")
     func dtls5() throws {
         let key = try #require(pcast_evp_rsa_gen(4096))
         defer { EVP_PKEY_free(key) }
@@ -145,7 +145,7 @@ struct DTLSHandshakeTests {
         #expect(sizes.count { $0 > 700 } >= 3, "\(sizes)")
     }
 
-    @Test("DTLS11: large flights of RSA ends get through loss and reordering")
+    @Test("large flights of ends with RSA certificates succeed despite loss and reordering")
     func lossyRSA() throws {
         let key = try #require(pcast_evp_rsa_gen(2048))
         defer { EVP_PKEY_free(key) }
@@ -159,7 +159,7 @@ struct DTLSHandshakeTests {
         }
     }
 
-    @Test("DTLS10: a client says nothing before it is told to start, a server nothing before it is asked")
+    @Test("a client sends nothing before it is started, and a server nothing before a request")
     func dtls10() {
         let ends = DTLSTestCertificates.ends()
         #expect(ends.client.datagrams().isEmpty)

@@ -18,7 +18,7 @@ struct DTLSNetwork {
     var loss = 0
     /// The probability that it comes twice, in percent.
     var repetition = 0
-    /// What becomes of a datagram on its way; an empty answer is a loss.
+    /// Modifies a datagram on its way; an empty result is a loss.
     var alter: (_ datagram: [UInt8], _ toServer: Bool) -> [[UInt8]] = { datagram, _ in [datagram] }
     private(set) var largestDatagram = 0
     private(set) var datagrams = 0

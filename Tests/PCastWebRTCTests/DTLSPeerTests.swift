@@ -24,7 +24,7 @@ struct DTLSPeerTests {
         #expect(peer.isFinished)
     }
 
-    @Test("DTLS9: any one of several fingerprints is enough, of sha-256, sha-384 or sha-512 in either case")
+    @Test("one matching fingerprint of several is enough, with SHA-256, SHA-384 or SHA-512 in either case")
     func dtls9() throws {
         let certificate = try #require(SSL_CTX_get0_certificate(certificates.client.context))
         let der = X509Certificate.der(certificate)
@@ -42,7 +42,7 @@ struct DTLSPeerTests {
         #expect(DTLSFingerprint(FingerprintAttribute(algorithm: "sha-1", bytes: [1])) == nil)
     }
 
-    @Test("DTLS9: with the wrong certificate no end gets keys, and the peer is told at once", arguments: [true, false])
+    @Test("with the wrong certificate no end has keys, and the peer is alerted at once", arguments: [true, false])
     func mismatch(_ isServerDeceived: Bool) {
         let honest = certificates.ends()
         let deceived = OpenSSLHandshake(
@@ -82,7 +82,7 @@ struct DTLSPeerTests {
         #expect(client.state == .failed(.noProfile))
     }
 
-    @Test("DTLS11: a peer that offers ECDSA suites only finds one")
+    @Test("a peer that offers only ECDSA suites finds one")
     func ecdsaOnly() {
         let peer = DTLSForeignPeer(
             .client, certificate: certificates.client,
@@ -94,7 +94,7 @@ struct DTLSPeerTests {
     }
 
     @Test(
-        "DTLS12: a certificate is valid from the day before for a year, names itself its issuer, and its serial differs"
+        "a certificate is valid from the day before for a year, is self-issued, and has its own serial number"
     )
     func dtls12() throws {
         let first = try #require(SSL_CTX_get0_certificate(certificates.client.context))

@@ -76,7 +76,7 @@ struct EarlyPacketTests {
         return Array(bytes[..<length])
     }
 
-    @Test("DTLS13: packets that come before the handshake's end are held, a few of them, and read after it")
+    @Test("packets that arrive before the end of the handshake are held within a limit and read after it")
     func dtls13() throws {
         var pair = Pair()
         pair.runUntilServerIsConnected()

@@ -20,7 +20,7 @@ import Testing
         #expect(upper?.transportAddress == TransportAddress("1.2.3.4:5"))
     }
 
-    @Test("ICE8: a .local name is kept as a name, without an address to send to")
+    @Test("a .local name is kept as a name without an address")
     func ice8Names() throws {
         let text = "candidate:1 1 udp 2113937151 6f2c0bb5-ba3b-4b4e-8a4a-7ad4d0e0a5cd.local 51234 typ host"
         let candidate = try #require(ICECandidate(text))
@@ -33,7 +33,7 @@ import Testing
         #expect(network.client.state == .new && isSilent)
     }
 
-    @Test("IO6: an IPv4-mapped address is the IPv4 address")
+    @Test("an IPv4-mapped address equals the IPv4 address")
     func io6Mapped() {
         let mapped = ICECandidate("candidate:1 1 udp 1 ::ffff:192.0.2.1 5 typ host")
         #expect(mapped?.address == .ip(IPAddress("192.0.2.1")!))
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("ICE14: priorities are those of RFC 8445, and TCP stands below UDP")
+    @Test("priorities are those of RFC 8445, and TCP is below UDP")
     func ice14Priorities() {
         #expect(ICECandidate.priority(.host, transport: .udp) == 126 << 24 | 65535 << 8 | 255)
         #expect(ICECandidate.priority(.serverReflexive, transport: .udp, preference: 1) == 100 << 24 | 1 << 8 | 255)

@@ -86,7 +86,7 @@ import Testing
         #expect(network.clientSelections.count == 1)
     }
 
-    @Test("ICE7: after 300 ms of silence the pair is checked, so that a rebound NAT is found at once")
+    @Test("after 300 ms of silence the pair is checked, which detects a NAT rebinding at once")
     func ice7Silence() {
         var network = connected()
         network.run(.milliseconds(200))
@@ -103,7 +103,7 @@ import Testing
         #expect(network.client.state == .connected && network.clientSelections.count == 1)
     }
 
-    @Test("ICE3: a silent server is disconnected after 5 s and failed after 30 s; before, a word brings it back")
+    @Test("a silent server is disconnected after 5 s and failed after 30 s, and any packet before that reconnects it")
     func ice3Consent() {
         var network = connected()
         network.unreachable = [ICENetwork.serverAddress]
@@ -119,7 +119,7 @@ import Testing
         #expect(network.client.state == .failed && network.client.deadline == nil)
     }
 
-    @Test("ICE5: our checks go unanswered, but the peer's own requests keep the pair alive")
+    @Test("the peer's requests keep a pair alive whose checks are not answered")
     func ice5PeerRequests() {
         var network = connected()
         network.isServerMute = true
@@ -152,7 +152,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("ICE6: 487 makes the agent take the other role; the larger tie-breaker keeps its own")
+    @Test("after error 487 the agent takes the other role, and the larger tie-breaker keeps its own")
     func ice6RoleConflict() throws {
         var network = ICENetwork()
         network.addServerCandidate()
@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test("ICE11: answers and requests that are not authentic change nothing")
+    @Test("responses and requests that are not authentic change nothing")
     func ice11Forgeries() throws {
         var network = ICENetwork()
         network.addServerCandidate()
@@ -221,7 +221,7 @@ import Testing
         #expect(!network.client.isValidated(path))
     }
 
-    @Test("ICE12: a restart moves to the new credentials without a gap in what is selected")
+    @Test("a restart changes to the new credentials without a gap in the selected pair")
     func ice12Restart() {
         var network = connected()
         var generator = SeededGenerator(seed: 12)
@@ -253,7 +253,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("ICE14: connections are opened when datagrams led to nothing for 500 ms, and closed when not needed")
+    @Test("connections are opened when UDP has failed for 500 ms, and closed when they are not needed")
     func ice14Fallback() {
         var network = ICENetwork()
         network.unreachable = [ICENetwork.serverAddress]
@@ -309,7 +309,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("ICE7: the server's probe after a rebinding is answered, and moves its path without a check of the client's")
+    @Test("the server's check after a NAT rebinding is answered, and moves its path without a client's check")
     func ice7ServerProbe() {
         var network = connected()
         let rebound = TransportAddress("203.0.113.7:62000")!

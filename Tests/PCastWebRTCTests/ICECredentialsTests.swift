@@ -4,7 +4,7 @@ import PCastWebRTC
 import Testing
 
 @Suite struct ICECredentialsTests {
-    @Test("SDP1: a fragment of 32 characters with + and / is accepted, and checked against")
+    @Test("a ufrag of 32 characters with + and / is accepted and verified")
     func sdp1LongFragments() {
         var network = ICENetwork()
         #expect(network.server.local.ufrag.count == 32)

@@ -50,13 +50,13 @@ struct ICENetwork {
     var oneWay = TimeSpan.milliseconds(20)
     var lossPercent: UInt64 = 0
 
-    /// What the NAT makes of the client's addresses; others stay what they are.
+    /// The NAT's mapping of the client's addresses; others remain unchanged.
     var mapping: [TransportAddress: TransportAddress] = [:]
 
-    /// Server addresses that nothing comes from or gets to.
+    /// The server addresses that are unreachable in both directions.
     var unreachable: Set<TransportAddress> = []
 
-    /// The server's answers are lost while set.
+    /// Whether the server's responses are lost.
     var isServerMute = false
     private(set) var checks: [(sent: Instant, path: NetworkPath)] = []
     private(set) var serverSelections: [NetworkPath] = []

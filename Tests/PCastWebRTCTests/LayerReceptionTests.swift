@@ -14,7 +14,7 @@ struct LayerReceptionTests {
         return MediaReceiver(answer.session.media, reporterSSRC: 9, cname: "c", measuresRoundTrip: false)
     }
 
-    /// - Parameter repairs: a retransmission of the packet with that number.
+    /// Lets the receiver process a packet. `repairs` makes it a retransmission of that sequence number.
     private static func receive(
         _ number: UInt16, ssrc: UInt32, rid: String? = nil, repairs: UInt16? = nil,
         transportSequenceNumber: UInt16? = nil, by receiver: inout MediaReceiver, at now: Instant = start
@@ -67,7 +67,7 @@ struct LayerReceptionTests {
         #expect(receiver.layers.map(\.missing.recovered) == [0, 0, 2])
     }
 
-    @Test("NACK6: a retransmission of no known layer counts for the transport's feedback before it is of any")
+    @Test("a retransmission of no known layer counts for transport feedback")
     func nack6() throws {
         var receiver = try Self.receiver()
         _ = Self.receive(5, ssrc: 30, rid: "h", by: &receiver)

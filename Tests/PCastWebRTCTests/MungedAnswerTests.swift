@@ -3,7 +3,7 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-/// What a client that answered our offer shall take for its own description.
+/// The answer that a client shows to its application as its own description.
 struct EditedAnswerTests {
     private let transport = TransportDescription(
         iceUfrag: "abcd", icePwd: "0123456789012345678901",
@@ -61,7 +61,7 @@ struct EditedAnswerTests {
                 "a=fmtp:111 minptime=10\(said)",
             ]
         let lines = try edited(answer.map { $0 + "\r\n" }.joined(), to: offer)
-        // Who says that it wants one channel has it so.
+        // A client that asks for one channel receives one channel.
         #expect(lines.last == (said.isEmpty ? "a=fmtp:111 minptime=10;stereo=1" : answer.last))
         #expect(lines.dropLast() == answer.dropLast())
     }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Payload formats")
 struct SDPFormatTests {
     @Test(
-        "SDP4: profiles are told by their bits, not by the string",
+        "H.264 profiles are recognized by their bits rather than by the string",
         arguments: [
             ("42001f", H264Profile.constrainedBaseline), ("42e01f", .constrainedBaseline),
             ("42c01e", .constrainedBaseline), ("42001e", .constrainedBaseline), ("42E01F", .constrainedBaseline),
@@ -24,14 +24,14 @@ struct SDPFormatTests {
         #expect(H264Format(parameters: ["profile-level-id": "42e01f", "packetization-mode": "2"]) == nil)
     }
 
-    @Test("SDP4: nothing written means Baseline, level 1, mode 0")
+    @Test("missing parameters mean Baseline profile, level 1 and packetization mode 0")
     func defaults() throws {
         let format = try #require(H264Format(parameters: [:]))
         #expect(format.profile == .constrainedBaseline && format.packetizationMode == 0)
         #expect(format.level == H264Level(indication: 10))
     }
 
-    @Test("SDP5: the level follows the pictures")
+    @Test("the level follows frame size and frame rate")
     func sdp5Levels() {
         func level(_ width: Int, _ height: Int, _ rate: Int) -> H264Level? {
             .lowest(for: Dimensions(width: width, height: height), picturesPerSecond: rate)

@@ -133,7 +133,7 @@ struct SDPOfferTests {
         #expect(try offer.accept(answer).media[0].payloadType == 96)
     }
 
-    @Test("DTLS10: an answer's role decides ours; actpass is none")
+    @Test("the role in an answer determines the local one, and actpass is invalid")
     func dtls10Roles() throws {
         let offer = offer(.sendOnly)
         var answer = try answer(offer) { _ in .receive }.description
@@ -147,7 +147,7 @@ struct SDPOfferTests {
         }
     }
 
-    @Test("SDP3: an answer with other sections than the offer is refused")
+    @Test("an answer whose sections differ from the offer's is rejected")
     func sdp3Mismatch() throws {
         let offer = offer(.sendOnly)
         let answer = try answer(offer) { _ in .receive }.description

@@ -55,7 +55,7 @@ struct SDPParsingTests {
         #expect(audio.formatParameters[63]?.parameters == [.init(name: "111/111", value: nil)])
     }
 
-    @Test("SDP1: an FFmpeg offer has audio first, no candidates, no ice-options and a name")
+    @Test("an FFmpeg offer has audio first, no candidates, no ice-options and a name")
     func sdp1FFmpeg() throws {
         let offer = try SessionDescription(parsing: SDPSamples.ffmpegPublisherOffer)
         #expect(offer.name == "FFmpegPublishSession" && offer.origin.username == "FFmpeg")
@@ -64,7 +64,7 @@ struct SDPParsingTests {
         #expect(offer.media.allSatisfy { $0.setup == .passive })
     }
 
-    @Test("SDP1: session-level credentials hold for sections without their own")
+    @Test("session-level credentials apply to sections without their own")
     func sdp1SessionLevel() throws {
         let text =
             Self.minimal
@@ -92,7 +92,7 @@ struct SDPParsingTests {
         #expect(audio.direction == .sendOnly && audio.fingerprints == video.fingerprints)
     }
 
-    @Test("SDP1: a user name fragment of 32 characters with + and / is read")
+    @Test("a ufrag of 32 characters with + and / is read")
     func sdp1LongFragment() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[0].iceUfrag == "JqNRg8UcfRDd3dLozK/94oRs5Sd6LXVC")
@@ -100,7 +100,7 @@ struct SDPParsingTests {
         #expect(viewer.media[0].payloadTypes.contains(35))
     }
 
-    @Test("SDP1: a payload type above 127 is refused by its line", arguments: ["128", "255", "256", "99999999999999"])
+    @Test("a payload type above 127 is rejected with its line", arguments: ["128", "255", "256", "99999999999999"])
     func sdp1PayloadTypes(type: String) {
         #expect(throws: SDPError.payloadTypeOutOfRange(line: 5)) {
             try SessionDescription(parsing: Self.minimal + "m=video 9 UDP/TLS/RTP/SAVPF 96 \(type)\r\n")
@@ -111,7 +111,7 @@ struct SDPParsingTests {
         }
     }
 
-    @Test("SDP2: port 0 with bundle-only is no refusal; port 0 alone is")
+    @Test("port 0 with bundle-only is not a rejection, and port 0 alone is")
     func sdp2BundleOnly() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[1].port == 0 && offer.media[1].isBundleOnly && !offer.media[1].isRejected)
@@ -119,7 +119,7 @@ struct SDPParsingTests {
         #expect(refused.media[0].isRejected)
     }
 
-    @Test("SDP9: paused layers, alternatives and repeated rids are read")
+    @Test("paused layers, alternatives and repeated RIDs are read")
     func sdp9Rids() throws {
         let text =
             Self.minimal
@@ -139,7 +139,7 @@ struct SDPParsingTests {
         #expect(try SessionDescription(parsing: try SessionDescription(parsing: text).text).media[0] == video)
     }
 
-    @Test("DTLS9: every fingerprint line is read, of any case")
+    @Test("every fingerprint line is read in either case")
     func dtls9Fingerprints() throws {
         let offer = try SessionDescription(parsing: SDPSamples.aiortcPublisherOffer)
         let fingerprints = offer.media[0].fingerprints
@@ -150,7 +150,7 @@ struct SDPParsingTests {
         #expect(try SessionDescription(parsing: lower) == offer)
     }
 
-    @Test("ICE14: TCP candidates are kept as written")
+    @Test("TCP candidates are kept as written")
     func ice14Candidates() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[0].candidates.count == 9)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Answers to publishers")
 struct SDPPublisherAnswerTests {
-    @Test("SDP7: Chromium gets transport-cc alone, and no absolute send time")
+    @Test("Chromium's answer has transport-cc alone, and no absolute send time")
     func chromium() throws {
         let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer)
         #expect(
@@ -62,7 +62,7 @@ struct SDPPublisherAnswerTests {
         }
     }
 
-    @Test("SDP6, SDP7: aiortc gets its own ids, REMB and absolute send time, and H.264 before VP8")
+    @Test("aiortc's answer has its own IDs, REMB and absolute send time, and H.264 before VP8")
     func aiortc() throws {
         let answer = try Answer.toPublisher(SDPSamples.aiortcPublisherOffer)
         let video = answer.session.media[0]
@@ -82,7 +82,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.session.remoteTransport.hasAllCandidates && !answer.session.isDTLSClient)
     }
 
-    @Test("DTLS10: FFmpeg, which offers passive, is answered active")
+    @Test("FFmpeg, which offers passive, is answered with active")
     func ffmpeg() throws {
         let answer = try Answer.toPublisher(SDPSamples.ffmpegPublisherOffer)
         #expect(answer.session.isDTLSClient && answer.description.media.allSatisfy { $0.setup == .active })
@@ -102,7 +102,7 @@ struct SDPPublisherAnswerTests {
         return map
     }
 
-    @Test("DTLS10: never actpass; active is answered passive, holdconn is refused")
+    @Test("an answer never has actpass, active is answered with passive, and holdconn is rejected")
     func dtls10Roles() throws {
         let active = SDPSamples.aiortcPublisherOffer.replacing("a=setup:actpass", with: "a=setup:active")
         #expect(try Answer.toPublisher(active).description.media.allSatisfy { $0.setup == .passive })
@@ -110,7 +110,7 @@ struct SDPPublisherAnswerTests {
         #expect(throws: SDPError.unusableSetup) { try Answer.toPublisher(hold) }
     }
 
-    @Test("SDP2: GStreamer's bundle-only section with port 0 is accepted; transport-cc without its extension is not")
+    @Test("GStreamer's bundle-only section with port 0 is accepted, and transport-cc without its extension is not")
     func gstreamer() throws {
         let answer = try Answer.toPublisher(SDPSamples.gstreamerPublisherOffer)
         #expect(answer.description.bundle == ["video0", "audio1"])
@@ -126,7 +126,7 @@ struct SDPPublisherAnswerTests {
                 == ["level-asymmetry-allowed": "1", "packetization-mode": "1", "profile-level-id": "42c01f"])
     }
 
-    @Test("SDP9, SDP10: simulcast is mirrored with the extensions that tell the layers apart")
+    @Test("simulcast is mirrored with the extensions that identify the layers")
     func sdp10Simulcast() throws {
         let answer = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer)
         let lines = answer.lines(ofSection: 0)
@@ -141,7 +141,7 @@ struct SDPPublisherAnswerTests {
         #expect(!lines.contains { $0.contains("dependency-descriptor") })
     }
 
-    @Test("SDP9: paused layers are mirrored, of alternatives one is taken, rids of other formats are left out")
+    @Test("paused layers are mirrored, one alternative is accepted, and RIDs of other formats are omitted")
     func sdp9Mirror() throws {
         let text = SDPSamples.chromiumSimulcastOffer
             .replacing("a=rid:h send", with: "a=rid:h send pt=97\na=rid:x send pt=96,97;max-width=640")
@@ -164,14 +164,14 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=rid:h") || $0.contains(long) })
     }
 
-    @Test("SDP10: without the rid extension there is no simulcast")
+    @Test("without the RID extension there is no simulcast")
     func sdp10WithoutRid() throws {
         let text = SDPSamples.chromiumSimulcastOffer.replacing("sdes:rtp-stream-id", with: "sdes:unknown")
         let answer = try Answer.toPublisher(text)
         #expect(answer.session.media[0].rids.isEmpty && !answer.lines.contains { $0.hasPrefix("a=simulcast") })
     }
 
-    @Test("SDP3: sections that are left out stay in place: inactive, or with port 0 and out of the group")
+    @Test("omitted sections keep their position: inactive, or with port 0 and outside the group")
     func sdp3Refused() throws {
         let offer = try SessionDescription(
             parsing: SDPSamples.chromiumPublisherOffer
@@ -193,7 +193,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.problems.map(\.index) == [2] && answer.problems[0].reason == .kind("application"))
     }
 
-    @Test("SDP3: an offer of nothing we want is answered with all sections refused")
+    @Test("an offer without any accepted media is answered with all sections rejected")
     func sdp3AllRefused() throws {
         let offer = try SessionDescription(parsing: SDPSamples.chromiumPublisherOffer)
         let answer = try Answer(
@@ -241,7 +241,7 @@ struct SDPPublisherAnswerTests {
         #expect(try SessionDescription(parsing: description.text) == description)
     }
 
-    @Test("SDP6: an extension offered one way is answered the other way, where the media flows so")
+    @Test("an extension that is offered in one direction is answered in the other if the media flow so")
     func sdp6Directions() throws {
         let text = SDPSamples.chromiumPublisherOffer
             .replacing("a=extmap:3 ", with: "a=extmap:3/sendonly ")
@@ -253,7 +253,7 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=extmap:5") })
     }
 
-    @Test("SDP6: ids above 14 need the two-byte form, of one id the first use counts")
+    @Test("IDs above 14 need the two-byte form, and the first use of an ID counts")
     func sdp6Ids() throws {
         let text = SDPSamples.chromiumPublisherOffer
             .replacing("a=extmap:3 ", with: "a=extmap:20 ").replacing("a=extmap:11 ", with: "a=extmap:10 ")
@@ -264,7 +264,7 @@ struct SDPPublisherAnswerTests {
         #expect(plain.extensionMap.id(of: .videoOrientation) == nil && !plain.extensionMap.allowsTwoByte)
     }
 
-    @Test("SDP13: the start bitrate is written to publishers of video alone")
+    @Test("the start bit rate is written to publishers of video alone")
     func sdp13StartBitrate() throws {
         let capabilities = MediaCapabilities(startBitrate: .kilobits(1_500))
         let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer, capabilities: capabilities)

@@ -6,7 +6,7 @@ import Testing
 @Suite("RED and RTX of sound")
 struct SDPRedundancyTests {
     @Test(
-        "NACK10: a browser's RED is taken, first in the answer to one that publishes, and it is asked for nothing again"
+        "a browser's RED is accepted and comes first in a publisher's answer, without NACK"
     )
     func browser() throws {
         let offer = SDPSamples.chromiumViewerOffer.replacing(

@@ -45,7 +45,7 @@ struct SRTPCipherLibraryTests {
     }
 
     @Test(
-        "A first packet from behind the wrap is opened at the second guess, for the first leaves it as it came (SRTP3)",
+        "a first packet from after the wrap is decrypted at the second guess, because the first does not modify it",
         arguments: [SRTPProfile.aeadAES128GCM, .aeadAES256GCM], libraries)
     func secondGuess(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
         let keys = SRTPKeyingMaterial.pair(profile, seed: 19)

@@ -13,7 +13,7 @@ import Testing
         return bytes.isEmpty ? nil : bytes
     }
 
-    @Test("ICE9: the address that a STUN server sees is learned from its answer, and from no other")
+    @Test("the public address is read only from the response of the STUN server")
     func ice9PublicAddress() throws {
         var discovery = STUNDiscovery(path: path, seed: 3, at: start)
         let bytes = try #require(poll(&discovery, at: start))

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("ICE10: unknown attributes from 0x8000 on are ignored, those below are listed, at most eight")
+    @Test("unknown attributes from 0x8000 on are ignored, and up to eight of those below are listed")
     func ice10UnknownAttributes() throws {
         let request = Self.insert([0x00, 0x33, 0, 1, 9, 0, 0, 0, 0xC0, 0x57, 0, 4, 0, 1, 0, 2, 0x7F, 0xFF, 0, 0])
         let message = try #require(parsedSTUN(request))
@@ -122,7 +122,7 @@ import Testing
         return bytes + attributes
     }
 
-    @Test("ICE10: after MESSAGE-INTEGRITY nothing but FINGERPRINT counts, and FINGERPRINT stands last")
+    @Test("after MESSAGE-INTEGRITY only FINGERPRINT counts, and FINGERPRINT is last")
     func ice10AttributesBehindIntegrity() throws {
         // Unprotected USE-CANDIDATE and an unknown attribute behind MESSAGE-INTEGRITY.
         var late = Array(Self.request[..<100]) + [0x00, 0x25, 0, 0, 0x00, 0x33, 0, 0]

@@ -19,9 +19,9 @@ struct SourceBindingTests {
             try #require((type == .audio ? receiver.audio : receiver.video)?.media)
         }
 
-        /// - Parameters:
-        ///   - mid: what the packet says; nil for its own section's, empty for nothing.
-        ///   - repairs: a retransmission of that number.
+        /// Lets the receiver process a packet. `mid` is the packet's MID; nil for that of its section, empty for none.
+        /// `repairs`
+        /// makes it a retransmission of that sequence number.
         @discardableResult
         mutating func receive(
             _ number: UInt16, of type: MediaType = .audio, ssrc: UInt32, mid: String? = nil, rid: String? = nil,

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Who gets what of the TURN server, and who does not.
+/// The clients that the TURN server serves, and those that it rejects.
 struct TURNServerTests {
     @Test("RFC 5769, section 2.4: a long-term credential's integrity is what others make of it")
     func vector() throws {
@@ -89,7 +89,7 @@ struct TURNServerTests {
                 $0.add(TURNAttributeType.xorPeerAddress, address: elsewhere)
             }
             #expect(permission?.errorCode == 403)
-            // Who is right in between is not taken for a stranger.
+            // A valid request in between does not count as one of an unauthenticated client.
             #expect(stage.ask(.refresh, 1)?.messageClass == .success)
         }
         // The right machine, but another of its ports.

@@ -16,12 +16,12 @@ struct TURNStage {
 
     var server: TURNServer
     var now = Self.start
-    /// What the server wrote to a connection and was not taken yet.
+    /// The bytes that the server wrote to each connection and that were not taken.
     var streams: [UInt32: [UInt8]] = [:]
-    /// What left from ports.
+    /// The datagrams that were sent from relayed addresses.
     var relayed: [(bytes: [UInt8], peer: TransportAddress, connection: UInt32)] = []
     var closed: Set<UInt32> = []
-    /// Whether there are ports.
+    /// Whether relayed addresses are available.
     var hasPorts = true
     private var readers: [UInt32: TURNStreamReader] = [:]
 
@@ -63,7 +63,7 @@ struct TURNStage {
         }
     }
 
-    /// What the client reads next.
+    /// Returns the client's next message.
     mutating func answer(_ connection: UInt32) -> TURNMessage? {
         readers[connection, default: TURNStreamReader()].append(streams.removeValue(forKey: connection) ?? [])
         guard case .frame(.message(let bytes)) = readers[connection, default: TURNStreamReader()].next() else {

@@ -31,7 +31,7 @@ struct TransportPathTests {
         bytes.withUnsafeMutableBytes { _ = transport.handle($0, from: path, at: now) }
     }
 
-    /// What it has said since it was asked last.
+    /// Returns the events of a transport since the last call.
     private func news(of transport: inout SecureTransport) -> [SecureTransport.Event] {
         var news: [SecureTransport.Event] = []
         while let event = transport.pollEvent() { news.append(event) }

@@ -27,7 +27,7 @@ final class RawConnection: Sendable {
     private let channel: any Channel
     private let collector: Collector
 
-    /// - Parameter reads: false for a reader that takes nothing.
+    /// Connects to a port. If `reads` is false, nothing is read.
     init(port: Int, reads: Bool = true) async throws {
         let collector = Collector()
         channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -61,7 +61,7 @@ final class RawConnection: Sendable {
         return text
     }
 
-    /// What came behind the head of an answer.
+    /// The bytes after the head of a response.
     var frames: [UInt8] {
         let end = Array("\r\n\r\n".utf8)
         guard let range = received.firstRange(of: end) else { return [] }

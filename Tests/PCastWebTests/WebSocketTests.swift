@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// What comes is `expected`, and, for a close frame, nothing but the end comes after it.
+    /// Expects the received bytes and, after a close frame, nothing but the end.
     private func expectFrames(_ connection: RawConnection, _ expected: [UInt8], closes: Bool = false) async throws {
         #expect(try await eventually { connection.frames.count >= expected.count })
         if closes { #expect(try await eventually { connection.isClosed }) }

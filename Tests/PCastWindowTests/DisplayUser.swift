@@ -20,7 +20,7 @@ final class DisplayUser {
 
     deinit { xcb_disconnect(connection) }
 
-    /// What is on the display.
+    /// Takes a picture of the display.
     func look() throws -> VideoFrame {
         let grab = grabber.grab(
             captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))

@@ -27,7 +27,7 @@ final class WindowProgram: Sendable {
         return folders.map { "\($0)/PCastWindowing" }.first(where: FileManager.default.isExecutableFile)
     }()
 
-    /// - Parameter display: nil for none.
+    /// Starts the program on a display; nil for none.
     init(display: String?) throws {
         process = Process()
         process.executableURL = URL(fileURLWithPath: Self.path!)
@@ -49,7 +49,7 @@ final class WindowProgram: Sendable {
         return process.terminationStatus
     }
 
-    /// What it answers to a command.
+    /// Returns the program's answer to a command.
     func ask(_ command: String) throws -> String {
         try give(command)
         return try answer()

@@ -25,7 +25,7 @@ enum Windowing {
     static func tell(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }
 
-/// What the commands do.
+/// The implementation of the commands.
 struct WindowStage {
     private var window: VideoWindow?
     private var following: Task<Void, Never>?

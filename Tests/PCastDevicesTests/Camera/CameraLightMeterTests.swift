@@ -6,10 +6,10 @@ import Testing
 
 /// A room, a light, and a camera that exposes: what the meter is told is what such a camera would show.
 private struct Room {
-    /// Of the room itself, and of the light; a picture shows what there is, times an exposure.
+    /// The brightness of the room without light, and of the light. A frame shows their sum times the exposure.
     var ambient: Double
     var torch = 0.3
-    /// The camera brings pictures towards the middle, within what its sensor can.
+    /// The camera adapts its exposure towards medium brightness, within the range of its sensor.
     private var exposure = 1.0
     private(set) var meter = LightMeter()
     private(set) var now = Instant(nanoseconds: 0)

@@ -112,7 +112,7 @@ struct CameraNamesTests {
         #expect(CameraNode.uniqueNames(names) == ["place 1", "place 2", "other"])
         #expect(CameraNode.uniqueNames([["place", "bus 1"], ["place", "bus 2"]]) == ["bus 1", "bus 2"])
         #expect(CameraNode.uniqueNames([["same"], ["same"], ["same"]]) == ["same", "same-2", "same-3"])
-        // What has one name twice has it alone.
+        // A camera with the same name twice has it once.
         #expect(CameraNode.uniqueNames([["name", "name"]]) == ["name"])
     }
 

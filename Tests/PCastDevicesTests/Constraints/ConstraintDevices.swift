@@ -37,7 +37,7 @@ enum ConstraintDevices {
         identity: DeviceIdentity(name: "Black picture"),
         capabilities: .video(VideoCapabilities(formats: [anySize])))
 
-    /// What is made by computation has any size.
+    /// A computed source has any size.
     static let anySize = CaptureFormat(
         encoding: .computed,
         sizes: .stepwise(

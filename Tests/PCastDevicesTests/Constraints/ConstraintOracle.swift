@@ -2,8 +2,8 @@ import PCastCore
 
 @testable import PCastDevices
 
-/// What the solver is held against: every configuration of every device, one by one, judged by the words of the
-/// specification. Slow, and of nothing but discrete rates.
+/// The reference for the solver: it judges every configuration of every device by the words of the specification. It is
+/// slow and supports only discrete frame rates.
 struct ConstraintOracle {
     /// One way to open one device.
     struct Setting: Hashable {
@@ -99,7 +99,7 @@ struct ConstraintOracle {
         return key.map { ($0 * 1e6).rounded() }
     }
 
-    /// Of the rate from those that are named, however little.
+    /// Returns the relative difference of the frame rate from the requested ones.
     private func deviation(_ setting: Setting) -> Double {
         let rate = setting.frameRate.perSecond
         return (constraints[.frameRate] ?? []).reduce(0) { sum, constraint in

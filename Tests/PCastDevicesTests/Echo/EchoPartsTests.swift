@@ -50,7 +50,7 @@ struct EchoPartsTests {
         let voice = Voice.woman(401).speak(seconds: 4)
         let room = SimulatedRoom(seed: 402, delay: max(0, delay), drift: 0)
         let heard = room.hear(echo: room.echo(of: voice), speech: [])
-        // What is told too late seems to be heard before it is played.
+        // Audio that is reported too late seems to be heard before it is played.
         let told = [Double](repeating: 0, count: Int(max(0, -delay) * 48_000)) + voice
         let estimator = DelayEstimator()
         var last: DelayEstimator.Estimate?
@@ -89,7 +89,7 @@ struct EchoPartsTests {
         #expect(choice.consider(estimate(40), chosen: none, isHelping: false) == nil)
         let first = choice.consider(estimate(42), chosen: none, isHelping: false)
         #expect(first == .milliseconds(42) - DelayChoice.lead)
-        // What the filter reaches anyway is no reason.
+        // A delay that the filter covers anyway is no reason for a change.
         for _ in 0..<10 { #expect(choice.consider(estimate(60), chosen: first, isHelping: false) == nil) }
         for _ in 0..<10 { #expect(choice.consider(estimate(150), chosen: first, isHelping: true) == nil) }
         #expect(choice.consider(estimate(40), chosen: first, isHelping: false) == nil)

@@ -9,13 +9,13 @@ import PCastCore
 struct EchoScene {
     static let origin = Instant(nanoseconds: 3_000_000_000_000)
 
-    /// What is played, 16 bits at 48 kHz.
+    /// The played audio, 16 bits at 48 kHz.
     var played: [Int16]
 
-    /// What the microphone hears, a channel each.
+    /// The audio that the microphone records, one array for each channel.
     var heard: [[Int16]]
 
-    /// The near speech in it.
+    /// The near speech in the recorded audio.
     var near: [Double]
 
     /// Whether the instants of the microphone's frames follow its clock, as a fitted clock's do, or its count of
@@ -33,8 +33,9 @@ struct EchoScene {
         heard = [room.hear(echo: room.echo(of: played.map { Double($0) }), speech: near)]
     }
 
-    /// What comes out of the canceller, a channel each; frames that were lost are silence. `visit` sees each frame's
-    /// number before the frame goes in.
+    /// Returns the output of the canceller, one array for each channel; lost frames are silence. `visit` receives each
+    /// frame's
+    /// number before the frame is processed.
     func run(
         _ canceller: EchoCanceller, into loudspeaker: Loudspeaker, visit: (Int) -> Void = { _ in }
     ) -> [[Int16]] {

@@ -5,7 +5,7 @@ import Testing
 @testable import PCastDevices
 @testable import PCastIO
 
-/// What happens to echoes in real life: rooms that change, sound that pauses, samples that are lost.
+/// Echoes under realistic conditions: changing rooms, pauses and lost samples.
 @Suite("Echo cancellation in trouble", .serialized)
 struct EchoTroubleTests {
     private func scene(
@@ -135,7 +135,7 @@ struct EchoTroubleTests {
     func levels(_ echo: Double, _ noise: Double) {
         let scene = scene(301, seconds: 20, near: 13...20, room: SimulatedRoom(seed: 303, echo: echo, noise: noise))
         let (cleaned, _) = scene.run()
-        // What can be taken away at most is what rises above the noise, which stays.
+        // At most the part of the echo above the noise can be removed.
         let heard = power(scene.heard[0][(5 * 48_000)..<(12 * 48_000)].map { Double($0) })
         let most = 10 * log10(heard / (noise * noise))
         #expect(scene.reduction(cleaned, 5...12) >= min(35, most - 3))

@@ -37,7 +37,7 @@ struct RealVoice {
         return line.map { $0 * scale }
     }
 
-    /// Of a mono file of 16 bits as flite writes it: a header of 44 bytes, the rate at byte 24.
+    /// Reads a mono file of 16 bits as flite writes it: a header of 44 bytes with the rate at byte 24.
     private static func samples(ofWave data: Data) throws -> [Double] {
         let bytes = [UInt8](data)
         let rate = Int(bytes[24]) | Int(bytes[25]) << 8

@@ -16,6 +16,6 @@ struct SeededRandom: RandomNumberGenerator {
         range.lowerBound + uniform() * (range.upperBound - range.lowerBound)
     }
 
-    /// Of the normal distribution (Box and Muller).
+    /// Returns a normally distributed value (Box and Muller).
     mutating func normal() -> Double { (-2 * log(1 - uniform())).squareRoot() * cos(2 * .pi * uniform()) }
 }

@@ -7,19 +7,19 @@ import PCastCore
 
 /// A room with a loudspeaker, a microphone and somebody in it: what the microphone hears, sample by sample.
 struct SimulatedRoom {
-    /// Of the response, which is drawn by it.
+    /// The seed of the random response.
     var seed: UInt64
 
-    /// How much quieter than it was played the echo is, in decibels.
+    /// The attenuation of the echo relative to the played audio, in decibels.
     var echo = -6.0
 
-    /// How long devices hold the sound back.
+    /// The delay of the devices in seconds.
     var delay = 0.04
 
     /// By how much the microphone's clock is slow, in parts per million.
     var drift = 50.0
 
-    /// Of the microphone, root mean square: -70 dB of full scale.
+    /// The noise of the microphone, root mean square: -70 dB of full scale.
     var noise = 10.0
 
     /// By how much the response has fallen at its end, after 120 ms, in decibels.
@@ -27,7 +27,7 @@ struct SimulatedRoom {
 
     static let length = 0.12
 
-    /// What the microphone hears of what is played.
+    /// Returns the echo of played audio at the microphone.
     func echo(of played: [Double]) -> [Double] {
         let response = Convolution(response())
         var echo = response.apply(to: played)

@@ -3,10 +3,10 @@ import Glibc
 /// Something like speech, by a seed: voiced sounds of a moving pitch through moving formants, hisses and stops, in
 /// words and sentences with pauses between them.
 struct Voice {
-    /// Of the voice, in hertz, about.
+    /// The approximate pitch of the voice in hertz.
     var pitch: Double
 
-    /// Of the formants, against a man's.
+    /// The size of the formants relative to a man's.
     var size: Double
     var seed: UInt64
 

@@ -188,8 +188,9 @@ private final class Bench: Sendable {
         return source
     }
 
-    /// - Parameter patience: longer than a test may last, where it is not what is examined: a busy machine lets this test
-    ///   wait while the slot's own thread runs.
+    /// Creates a source. The timeout is longer than the test unless it is examined, because on a busy machine the test
+    /// may
+    /// wait while the source's own thread runs.
     func slot(timeout: TimeSpan = .seconds(3_600), start: Bool = true) throws -> SwitchableSource<String> {
         let slot = SwitchableSource<String>(
             name: "bench", source: try open(), timeout: timeout,

@@ -10,7 +10,7 @@ private final class FakeSysfs {
 
     deinit { try? FileManager.default.removeItem(atPath: root) }
 
-    /// - Parameter device: where the card hangs, below `devices`; its folders up to there are devices.
+    /// Creates folders of cards. `device` is the path of a card below `devices`, in which each folder is a device.
     init(cards: [(number: Int, id: String, device: String, captures: [Int])]) throws {
         try folder("class/sound")
         for card in cards {
@@ -129,7 +129,7 @@ struct MicrophoneAddressTests {
         #expect(try address("CARD=PCH,DEV=2").pcmName == "hw:0,2")
         #expect(try address("plughw:7").pcmName == "plughw:7")
         #expect(try address(nil).pcmName == "default" && (try address(nil).description == "microphone"))
-        // What is plugged in was plugged in on purpose.
+        // A device that was plugged in is preferred, because this was intentional.
         #expect(try address(nil, hasDefault: false).pcmName == "hw:3,0")
         #expect(throws: DeviceError.notFound("microphone", lookedIn: "/dev/snd")) {
             _ = try MicrophoneAddress(id: nil, cards: [], hasDefault: { false })

@@ -34,7 +34,7 @@ struct MicrophoneSourceTests {
         let start = ContinuousClock.now
         let frames = try await frames(of: source, count: 50)
         let passed = start.duration(to: .now)
-        // What the device had at once is four periods.
+        // The device initially had four periods.
         #expect(passed > .milliseconds(900), "a second of sound came in \(passed)")
         for (index, frame) in frames.enumerated() {
             #expect(frame.timestamp.ticks == Int64(index) * 960 && frame.channels == channels.channels)

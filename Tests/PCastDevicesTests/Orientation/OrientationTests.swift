@@ -6,7 +6,8 @@ import Testing
 
 @Suite("How a device is held, from where gravity pulls")
 struct OrientationTests {
-    /// Of a device that is turned clockwise by an angle in degrees, and leaned back from upright by another.
+    /// Returns the gravity of a device that is turned clockwise by an angle in degrees, and leaned back from upright by
+    /// another.
     private static func gravity(turned angle: Double, leaned tilt: Double = 0) -> Gravity {
         let (turn, lean) = (angle * .pi / 180, tilt * .pi / 180)
         let share = Gravity.standard * cos(lean)

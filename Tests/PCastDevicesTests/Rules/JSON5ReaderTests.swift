@@ -104,7 +104,7 @@ struct JSON5ReaderTests {
     }
 }
 
-/// What Foundation and our reader are compared by.
+/// The value by which Foundation and the project's reader are compared.
 private enum Value: Equatable, Decodable {
     case null
     case boolean(Bool)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastDevices
 
-/// What a screen source delivers, for tests to wait for.
+/// The frames of a screen source, for which tests can wait.
 final class ScreenFrames: Sendable {
     let source: ScreenSource
     private let frames: AsyncStream<VideoFrame>

@@ -149,7 +149,7 @@ struct ScreenSourceTests {
         for (width, height) in [(321, 243), (100, 500), (1, 1), (640, 480), (64, 64)] {
             client.resize(window, width: width, height: height)
             client.fill(.red, in: window, x: 0, y: 0, width: width, height: height)
-            // What has no two pixels is no picture, and the last one is shown on.
+            // A window of fewer than two pixels has no frame, so the last frame remains.
             guard width > 1 else { continue }
             let even = Dimensions(width: width & ~1, height: height & ~1)
             let frame = try #require(

@@ -47,9 +47,9 @@ final class TestXClient {
         settle()
     }
 
-    /// A window that no window manager touches, shown when this returns.
-    ///
-    /// - Parameter border: around it, in white.
+    /// Creates a window that no window manager changes, and returns when it is shown. The border is white, with a width
+    /// in
+    /// pixels.
     func window(_ colour: Colour, x: Int, y: Int, width: Int, height: Int, border: Int = 0) -> UInt32 {
         let window = xcb_generate_id(connection)
         var values = [pixel(colour), pixel(.white), 1]

@@ -10,10 +10,8 @@ final class TestXServer: Sendable {
 
     static let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb")
 
-    /// - Parameters:
-    ///   - screens: sizes with depths, such as `800x600x24`.
-    ///   - options: others of Xvfb's.
-    ///   - wantsCookie: whether it refuses whoever does not know a secret.
+    /// Starts an X server. Screens are sizes with depths, such as `800x600x24`. Further options are those of Xvfb.
+    /// If `wantsCookie` is true, the server rejects clients without the secret.
     init(screens: [String] = ["800x600x24"], options: [String] = [], wantsCookie: Bool = false) throws {
         var arguments = ["-displayfd", "1", "-nolisten", "tcp", "-noreset"]
         for (index, screen) in screens.enumerated() { arguments += ["-screen", "\(index)", screen] }

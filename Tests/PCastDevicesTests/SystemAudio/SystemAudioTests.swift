@@ -13,7 +13,7 @@ import Testing
         "left out: system sound: PulseAudio is not installed (apt-get install pulseaudio pulseaudio-utils)"),
     .timeLimit(.minutes(5)), .serialized)
 struct SystemAudioTests {
-    /// What a source delivers, for tests to wait for.
+    /// The frames of a source, for which tests can wait.
     private final class Frames: Sendable {
         let source: SystemAudioSource
         private let frames: AsyncStream<AudioFrame>
@@ -106,7 +106,7 @@ struct SystemAudioTests {
 
     @Test("an output is heard by its name, and no other; the default is followed when it becomes another")
     func outputs() async throws {
-        // What was told to play to the default would move with it; so the players name others.
+        // A player on the default output would move with it, so the players name other outputs.
         let server = try TestAudioServer(sinks: ["default", "speakers", "headphones"])
         let devices = SystemAudioOutputs.enumerate(server: server.address)
         let names = ["default", "speakers", "headphones"].map { "pulse:\($0).monitor" }

@@ -14,7 +14,7 @@ final class TestAudioServer: Sendable {
         !FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
     }
 
-    /// - Parameter sinks: names of outputs; the first is the default.
+    /// Starts a server with the given outputs, of which the first is the default.
     init(sinks: [String] = ["speakers"]) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

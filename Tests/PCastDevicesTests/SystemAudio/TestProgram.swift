@@ -10,9 +10,9 @@ final class TestProgram: Sendable {
 
     struct DidNotStart: Error {}
 
-    /// - Parameters:
-    ///   - input: a descriptor that it reads from, as `output` is one that it writes to; nil for nothing. Both stay the
-    ///     caller's.
+    /// Starts a program. Input and output are descriptors that the program reads and writes; nil for none. Both remain
+    /// the
+    /// caller's.
     init(
         _ path: String, _ arguments: [String], environment: [String: String] = ProcessInfo.processInfo.environment,
         input: Int32? = nil,
@@ -89,7 +89,9 @@ final class TestPipe: Sendable {
         (readEnd, writeEnd) = (ends[0], ends[1])
     }
 
-    /// What comes until a byte that is so, or the end; the writing end must be closed, or be someone else's.
+    /// Returns the data until a byte that matches, or until the end. The writing end must be closed or belong to
+    /// another
+    /// process.
     func read(until isLast: (UInt8) -> Bool = { _ in false }) -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0

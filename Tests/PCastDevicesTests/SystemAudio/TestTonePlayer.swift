@@ -4,7 +4,7 @@ import Foundation
 final class TestTonePlayer: Sendable {
     private let program: TestProgram
 
-    /// - Parameter input: what the program reads from; closed when it has ended.
+    /// Plays a tone through a program. `input` is written for the program, and closed when it has ended.
     init(frequency: Double, program: TestProgram, input: Int32) {
         self.program = program
         // A second has a whole number of periods, and is played again and again.

@@ -13,11 +13,11 @@ struct Film: Sendable {
 
     /// Where in the film a picture was found.
     struct Place: Sendable {
-        /// Of the film's pictures, the one that is most like it.
+        /// The film's frame that is most similar.
         let frame: Int
-        /// The mean difference of a colour value (0...255) to that one.
+        /// The mean difference of a color value (0...255) from that frame.
         let difference: Double
-        /// The same to the film's median picture, ordered by how different it is.
+        /// The difference from the film's median frame, ordered by difference.
         let usualDifference: Double
     }
 
@@ -38,9 +38,7 @@ struct Film: Sendable {
         return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))
     }
 
-    /// Finds the last picture of a file in the film.
-    ///
-    /// - Parameter filter: cuts the picture out of the file's, in FFmpeg's words.
+    /// Finds the last frame of a file in the film. The filter is one of FFmpeg that cuts the frame out of the file's.
     func find(_ picture: MediaFile, filter: String? = nil) async throws -> Place {
         guard let searched = try await Self.pictures(of: picture, filter: filter).last else {
             throw EndToEndFailure("\(picture.path) holds no picture")

@@ -43,9 +43,9 @@ final class GameWindow: EventSendableDelegate {
         try await follow(nil)
     }
 
-    /// Stands at the beginning of a recording, whose wall clock is what its frames say.
-    ///
-    /// - Parameter moment: a time near those of its frames.
+    /// Opens the beginning of a recording, whose wall clock is given by its frames. `moment` is a time near those of
+    /// its
+    /// frames.
     func open(recording: String, near moment: WallTime, of uri: String) async throws {
         player.set(video: Video(recording), play: true)
         _ = await screen.sights.first { [screen] _ in screen.sights.values.count >= 30 }
@@ -109,13 +109,14 @@ final class GameWindow: EventSendableDelegate {
         _ = await hasSeen(moment)
     }
 
-    /// What was told, in order.
+    /// The notifications in order.
     var lines: [String] { told.values.map(\.line) }
 
     var knowsGoal: Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == "goal" } ?? false }
 
-    /// When something was told first, the frame on the screen then, and the number of the first frame that was captured at the
-    /// goal or later.
+    /// Returns when a notification came first, the number of the frame on the screen then, and the number of the first
+    /// frame
+    /// that was captured at the goal or later.
     func told(_ line: String) -> (moment: WallTime, frame: Int, own: Int)? {
         guard let goal = goal.withLock({ $0 }), let told = told.values.first(where: { $0.line == line }),
             let frame = told.frame

@@ -12,9 +12,7 @@ struct LiveProgramme: Sendable {
     /// When the first picture was made, as the playlist says.
     let began: WallTime
 
-    /// - Parameters:
-    ///   - head: how much of it there is at the beginning, in seconds.
-    ///   - seconds: of all.
+    /// Creates the program, of which `head` seconds exist at the beginning, and `seconds` in total.
     static func make(head: Int, seconds: Int, in place: TestWorkspace) async throws -> LiveProgramme {
         let raw = place.path("raw.yuv")
         try write(seconds * rate, to: raw)
@@ -45,10 +43,9 @@ struct LiveProgramme: Sendable {
         began + .milliseconds(Int64(sight.stamp.counter) * 1_000 / Int64(Self.rate))
     }
 
-    /// Up to when a picture shows what is told with it. A seek goes to a moment, and the picture that is seen there may have
-    /// been there for a while; every other one counts from its own moment alone.
-    ///
-    /// - Parameter sights: up to that picture.
+    /// Returns the time up to which the last frame of the list includes notifications. After a seek, a frame may have
+    /// been
+    /// on air for a while before the position; any other frame counts from its own time.
     func reach(of sights: [StampScreen.Sight]) -> WallTime? {
         guard let last = sights.last else { return nil }
         let rounding = TimeSpan.milliseconds(2)

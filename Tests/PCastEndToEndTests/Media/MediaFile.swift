@@ -55,9 +55,9 @@ struct MediaFile: Sendable {
         return loudness
     }
 
-    /// Every picture, scaled to a size, in a format of FFmpeg with so many bytes a picture.
-    ///
-    /// - Parameter filter: is applied before scaling.
+    /// Returns every frame, scaled to a size, in a format of FFmpeg with a number of bytes per frame. The optional
+    /// filter is
+    /// applied before scaling.
     func pictures(
         width: Int, height: Int, format: String, byteCount: Int, filter: String? = nil
     ) async throws -> [ArraySlice<UInt8>] {

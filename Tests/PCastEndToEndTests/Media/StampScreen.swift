@@ -13,7 +13,7 @@ final class StampScreen: RenderSurface {
         var shown: WallTime
     }
 
-    /// Of pictures with a strip.
+    /// The frames that have a time strip.
     let sights = Awaited<Sight>()
     private let isDarkNow = Mutex(false)
     private let player = Mutex<@Sendable () -> Player?>({ nil })

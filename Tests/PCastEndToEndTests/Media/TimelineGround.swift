@@ -30,9 +30,9 @@ actor TimelineGround {
 
     func token() async throws -> String { try await place.token(LocalPlatform.application, "--type", "stream") }
 
-    /// Lets view one stream.
-    ///
-    /// - Parameter playoutBuffer: for how long a viewer by it holds frames at least, as `PT1S`; nil for no longer than needed.
+    /// Creates a token for viewing one stream. The playout buffer is the minimum time for which its viewer holds
+    /// frames,
+    /// such as `PT1S`; nil for the time that is needed.
     func token(for stream: String, playoutBuffer: String? = nil) async throws -> String {
         let application = LocalPlatform.application
         guard let playoutBuffer else {

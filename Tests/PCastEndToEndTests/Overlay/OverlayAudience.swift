@@ -25,7 +25,7 @@ final class OverlayAudience: Sendable {
         observers = Observers(
             tokens: OverlayMessage.Name.allCases.map { name in
                 board.addObserver(forName: Notification.Name(name.rawValue), object: nil, queue: nil) { notification in
-                    // What it holds is read as an application does.
+                    // The notification is read as an application does.
                     if let message = OverlayMessage(notification) { classic.add(message) }
                 }
             })
@@ -41,7 +41,7 @@ final class OverlayAudience: Sendable {
 
     var mark: Mark { Mark(classic: classic.values.count, typed: typed.values.count) }
 
-    /// What each kind has heard since.
+    /// Returns the messages that each kind of observer received since a mark.
     func heard(since mark: Mark) -> [(kind: String, messages: [OverlayMessage])] {
         [
             ("classic", Array(classic.values.dropFirst(mark.classic))),

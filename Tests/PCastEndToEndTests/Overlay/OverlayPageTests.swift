@@ -107,7 +107,7 @@ extension EndToEnd {
             #expect(code.number == 4_008)
         }
 
-        /// What is no message, and ten megabytes.
+        /// Sends invalid messages, and ten megabytes.
         private func lies(_ stage: OverlayStage, _ browser: Browser) async throws {
             let open =
                 "new Promise((done) => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final');"
@@ -123,7 +123,7 @@ extension EndToEnd {
                 open + "for (let n = 0; n < 1000; n++) socket.send(JSON.stringify({ v: 1, event: 'app.keepalive', "
                     + "metadata: {}, seq: n, epoch: 0 })); }; })", at: "onlooker")
             #expect(flood.number == 4_004)
-            // Who may steer is believed as little: of twenty requests that are none, nothing is done.
+            // A page with a controller token is not trusted either: twenty invalid requests have no effect.
             let steering = open.replacing("final'", with: "final?token=\(stage.overlay.controllerToken)'")
             let strange = try await browser.evaluate(
                 steering

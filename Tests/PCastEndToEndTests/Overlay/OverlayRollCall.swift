@@ -17,14 +17,14 @@ final class OverlayRollCall {
         (self.audience, self.overlay, self.browser, self.page) = (audience, overlay, browser, page)
     }
 
-    /// Lets something happen, waits until all that comes of it has come, and expects nothing beside it. Of times, which come
-    /// as long as it plays, none is counted.
+    /// Performs an action, waits until all its effects have arrived, and expects no others. Times, which arrive during
+    /// playback, are not counted.
     ///
-    /// - Parameters:
-    ///   - names: what both kinds of observers hear, each once for each time that it stands here.
-    ///   - sent: what the page says, in order.
-    ///   - received: what the page is told, in order.
-    ///   - passing: events of the wire and names that may come as often as they like, such as states on the way to another.
+    /// `names` are the messages that both kinds of observers receive, each with its number of occurrences. `sent` and
+    /// `received`
+    /// are the page's messages in order. `passing` lists messages that may occur any number of times, such as
+    /// transitional
+    /// states.
     func call(
         _ what: String, hears names: [OverlayMessage.Name], sent: [String] = [], received: [String] = [],
         passing: Set<OverlayMessage.Name> = [], _ cause: () async throws -> Void
@@ -46,7 +46,7 @@ final class OverlayRollCall {
         #expect(after.received == received, "\(what): told to the page")
     }
 
-    /// What was said once, whatever else was.
+    /// Expects that each message occurred once, whatever else occurred.
     func expectOnce(_ names: [OverlayMessage.Name], since mark: OverlayAudience.Mark) {
         for name in names { expectOnce(name, since: mark) { $0.name == name } }
     }

@@ -49,13 +49,13 @@ extension EndToEnd {
             roll.expectOnce([.playerReady, .playerMetadata], since: start)
             roll.expectOnce(.playerState(.paused), since: mark)
             roll.expectTimes(since: start)
-            // What is so already is no news.
+            // A volume that is already set causes no message.
             #expect(!stage.classic.values.contains { $0.name == .playerVolume })
         }
 
-        /// It comes, and hears what is so.
+        /// A page connects and receives the current state.
         private static func page(_ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser) async throws {
-            // Who has not said that it listens is told nothing: the first that it hears is its welcome.
+            // A page that has not announced that it listens receives nothing before its welcome.
             let silent = "window.silent = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final')"
             try await roll.call(
                 "a page", hears: [.bridgeReady, .easeLiveReady], sent: ["bridge.ready", "app.ready"],
@@ -89,7 +89,7 @@ extension EndToEnd {
             }
         }
 
-        /// What a person asks for by the page, of a player that stands.
+        /// A person's requests through the page, while the player is paused.
         private static func requests(
             _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {
@@ -103,7 +103,7 @@ extension EndToEnd {
                 try await stage.audience.wait(for: "a seek", since: mark) { $0.contains { $0.name == .bridgeTime } }
                 await overlay.settled()
                 while player.overlayState == .seeking, !Task.isCancelled { await player.settled() }
-                // What the player says next is said behind all of the seek.
+                // The player's next message follows all messages of the seek.
                 player.volume = 0.9
             }
             try await roll.call(
@@ -139,7 +139,7 @@ extension EndToEnd {
             roll.expectOnce(.playerState(.paused), since: mark)
         }
 
-        /// Of the application, in each of the ways to post; and the producer's word.
+        /// Messages of the application in each way of posting, and the producer's message.
         private static func application(
             _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {

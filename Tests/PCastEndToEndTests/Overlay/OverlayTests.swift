@@ -48,7 +48,7 @@ extension EndToEnd {
 
         // MARK: The chapters
 
-        /// What the stream says of itself, from a box in a fragment of it.
+        /// The stream's metadata, from a box in one of its fragments.
         private func metadata(_ stage: OverlayStage, _ browser: Browser) async throws {
             guard case .playerMetadata(let text) = try await stage.heard(.playerMetadata),
                 let told = JSON(line: text)
@@ -279,7 +279,7 @@ extension EndToEnd {
             #expect(missing == [])
             let (classic, typed) = (stage.classic, stage.typed)
             _ = await typed.first { _ in typed.values.count >= classic.values.count }
-            // What was posted by types reaches the classic ones a moment later, and the other way round.
+            // Typed messages reach the classic observers a moment later, and vice versa.
             func bag(_ messages: [OverlayMessage]) -> [OverlayMessage: Int] {
                 messages.reduce(into: [:]) { $0[$1, default: 0] += 1 }
             }

@@ -7,8 +7,8 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// What happens in a game on the page over its picture, scenario 10 of the playback reference, section 8: the picture says
-    /// what the page may show, and the page's own elements what it does.
+    /// A game's timeline on a page over its video: frames state what the page may show, and the page's elements show
+    /// it.
     @Suite(
         "A timeline on an overlay's page", .timeLimit(.minutes(10)),
         .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg && ThisMachine.hasPython))
@@ -123,11 +123,11 @@ extension EndToEnd {
             try await browser.wait(for: "\(Self.ids) === '\(wanted)'")
         }
 
-        /// What happens now comes with its picture.
+        /// Events that happen now are shown with their frame.
         private func live(_ ground: TimelineGround, _ place: TestWorkspace, _ browser: Browser) async throws {
             try await ground.add("--id", "now", "--type", "goal", "--team", "home", "--description", "Now!")
             try await browser.wait(for: "standing.has('now')")
-            // Of another sport the board shows what it knows, as it is written.
+            // For another sport the board shows the known fields as they are written.
             let event = #"{"type":"fine_leg","scorecard":{"total":{"home":"5/1","visitor":"0"},"overs":"0.4"}}"#
             try event.write(toFile: place.path("event.json"), atomically: true, encoding: .utf8)
             try await ground.add("--id", "cricket", "--event", place.path("event.json"))

@@ -67,7 +67,7 @@ final class Browser: Sendable {
         try await order("wait", ["page": page, "expression": expression, "seconds": 60])
     }
 
-    /// What an element shows.
+    /// Returns the text of an element.
     func text(_ selector: String, at page: String = "main") async throws -> String? {
         try await order("text", ["page": page, "selector": selector]).text
     }

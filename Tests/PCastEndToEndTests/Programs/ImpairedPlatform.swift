@@ -12,7 +12,9 @@ struct ImpairedPlatform: Sendable {
     private static let good = "127.0.0.1"
     private static let bad = "127.0.0.3"
 
-    /// - Parameter steps: what the bad network becomes each time that it is asked to, as `--step` takes them.
+    /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
+    /// accepts
+    /// them.
     static func start(in place: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",

@@ -6,9 +6,7 @@ struct LocalPlatform: Sendable {
     let uri: String
     let place: TestWorkspace
 
-    /// Starts `pcast serve` on free ports of loopback.
-    ///
-    /// - Parameter options: beside those.
+    /// Starts `pcast serve` on free ports of loopback, with additional options.
     static func start(
         in place: TestWorkspace, _ options: [String] = [], limit: Duration = .longestRun
     ) async throws -> LocalPlatform {

@@ -12,7 +12,8 @@ struct MachineNetwork: Sendable {
     /// The network of the other machine.
     var outside: String { "\(name)-outside" }
 
-    /// - Parameter words: what the interface has, of `v4`, `v6` and `route`; see `machine_network.sh`.
+    /// Starts a network namespace. `words` contains the properties of its interface: `v4`, `v6` and `route`; see
+    /// `machine_network.sh`.
     static func start(_ words: String, in place: TestWorkspace) async throws -> MachineNetwork {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
         let arguments = words.split(separator: " ").map(String.init)

@@ -10,10 +10,9 @@ final class RunningProgram: Sendable {
     private let input: Descriptor
     private let exits = Awaited<Int32>()
 
-    /// - Parameters:
-    ///   - hears: whether it reads what `tell` says; else its input is empty.
-    ///   - limit: the program is ended when it runs longer.
-    ///   - folder: where what it writes is kept, in files that begin with `name`.
+    /// Starts a program. `hears` is whether it reads what `tell` writes; otherwise its input is empty. It is ended
+    /// after
+    /// `limit`. Its output is kept in `folder`, in files that begin with `name`.
     init(
         _ name: String, _ program: String, _ arguments: [String], environment: [String: String], folder: URL,
         hears: Bool = false, limit: Duration
@@ -113,6 +112,6 @@ final class RunningProgram: Sendable {
         return line
     }
 
-    /// What it wrote last.
+    /// The last lines that the program wrote.
     var report: String { "[\(name), output]\n\(output.tail)\n[\(name), messages]\n\(messages.tail)" }
 }

@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What one test has for itself: a folder, a runtime directory in which its platforms are found, and the programs that
-/// it starts. Everything is ended and removed at the end; what programs wrote is kept when the test fails.
+/// The environment of one test: a folder, a runtime directory in which its platforms are found, and the programs that
+/// it starts. Everything is ended and removed at the end, but the output of programs is kept if the test fails.
 final class TestWorkspace: Sendable {
     let folder: URL
     private let programs = Mutex<[RunningProgram]>([])
@@ -62,12 +62,11 @@ final class TestWorkspace: Sendable {
 
     // MARK: Programs
 
-    /// Starts a program. What it writes is kept under its name and a number.
+    /// Starts a program, whose output is kept under its name and a number.
     ///
-    /// - Parameters:
-    ///   - recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
-    ///   - hears: whether it is told things on its standard input.
-    ///   - variables: of its environment, beside those of the tests' own.
+    /// `recovers` is whether `pcast publish` and `pcast subscribe` retry when their stream ends. `hears` is whether the
+    /// program
+    /// reads standard input. `variables` are added to the environment.
     func start(
         _ program: String, _ arguments: [String], limit: Duration = .longestRun, recovers: Bool = false,
         hears: Bool = false, variables: [String: String] = [:]
@@ -75,7 +74,7 @@ final class TestWorkspace: Sendable {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
         environment["XDG_RUNTIME_DIR"] = runtimeDirectory
         environment["PCAST_LOG_LEVEL"] = "info"
-        // Tests wait for ends, but those of what comes after them.
+        // Tests wait for the end of programs, except for tests of reconnecting.
         if !recovers {
             environment["PCAST_PUBLISH_NO_RECONNECT"] = "true"
             environment["PCAST_SUBSCRIBE_NO_RECONNECT"] = "true"
@@ -125,7 +124,7 @@ final class TestWorkspace: Sendable {
 }
 
 extension Trait where Self == IssueHandlingTrait {
-    /// What programs wrote stays when an expectation does not hold.
+    /// Keeps the output of programs if an expectation fails.
     static var keepsOutputOfFailures: Self {
         .compactMapIssues { issue in
             TestWorkspace.current?.noteFailure()

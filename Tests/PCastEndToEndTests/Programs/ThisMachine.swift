@@ -1,7 +1,7 @@
 import Foundation
 import PCastIO
 
-/// What can be run on this machine. What cannot is said once, for `scripts/test` to collect.
+/// The programs that are available on this machine. Each missing one is reported once, for `scripts/test` to collect.
 enum ThisMachine {
     /// The end-to-end tests in their full length.
     static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"
@@ -39,7 +39,7 @@ enum ThisMachine {
         return hasNamespaces
     }()
 
-    /// What checks an interface against its description; nil where it is not installed.
+    /// The program that checks an interface against its description; nil if it is not installed.
     static let schemathesis: String? = {
         let path = "\(cache)/checkers/bin/schemathesis"
         if FileManager.default.isExecutableFile(atPath: path) { return path }

@@ -65,7 +65,7 @@ struct TwoNetworks: Sendable {
     /// The client's address by the link that it prefers.
     private static let firstAddress = "10.1.0.2"
 
-    /// What leaves the server, and what leaves the client.
+    /// The classifiers of media that leave the server and the client.
     private static let media = [
         ["ipproto", "udp"], ["ipproto", "tcp", "sport", "\(mediaPort)"], ["ipproto", "tcp", "dport", "\(mediaPort)"],
         ["ipproto", "tcp", "sport", "\(securePort)"], ["ipproto", "tcp", "dport", "\(securePort)"],

@@ -13,7 +13,7 @@ struct URIPlatform: Sendable {
         return URIPlatform(local: local, pcast: pcast)
     }
 
-    /// - Parameter options: the first is a capability, what follows are options of `pcast token create`.
+    /// Creates a token with a capability and further options of `pcast token create`.
     func token(_ type: String, _ capability: String? = nil, _ options: String...) async throws -> String {
         let arguments = [
             "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,

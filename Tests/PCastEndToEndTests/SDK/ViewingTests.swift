@@ -6,7 +6,7 @@ extension EndToEnd {
     /// The sample "View a Stream" of Phenix's documentation on a live stream, by a program of its own (`PCastViewing`).
     @Suite("Viewing a stream")
     struct ViewingTests {
-        /// What a test looks at.
+        /// The programs of one test.
         private struct Scene {
             let platform: LocalPlatform
             let publisher: RunningProgram
@@ -33,7 +33,7 @@ extension EndToEnd {
                 }
             }
 
-            /// What the program answers to a command.
+            /// Returns the program's answer to a command.
             func ask(_ command: String) async throws -> String {
                 let count = viewer.output.lines.values.count
                 try viewer.tell(command)

@@ -210,7 +210,7 @@ extension EndToEnd.Seed {
             #expect(renderer.start() == .ok)
             let row = try await Self.first(of: watched) { $0.status == .audioOnly }
             #expect(row.reason == .none)
-            // Who listened before it changed was called back; who came later finds it.
+            // Earlier listeners received a callback, and later ones read the current state.
             #expect(renderer.dataQuality == row)
             #expect(told.values.allSatisfy { $0 == "audio-only none" })
             await watched.close()

@@ -59,7 +59,7 @@ extension EndToEnd.Seed {
             let token = try shared.publishingToken
             let recovering = try await Self.recovering(published, token)
             let first = try #require(await Self.stream(of: recovering, after: nil))
-            // What the platform ends for maintenance is there again by itself, as another stream.
+            // A stream that the platform ends for maintenance is re-created automatically as another stream.
             try await shared.end(first.streamID, reason: "maintenance")
             let second = try #require(await Self.stream(of: recovering, after: first))
             #expect(second.streamID != first.streamID)

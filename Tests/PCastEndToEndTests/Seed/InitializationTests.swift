@@ -38,7 +38,7 @@ extension EndToEnd.Seed {
             await viewer.close()
         }
 
-        /// What an application logs with.
+        /// The log handler of an application.
         private struct Handler: LogHandler {
             let lines: Awaited<String>
             var metadata: Logger.Metadata = [:]
@@ -66,7 +66,7 @@ extension EndToEnd.Seed {
             #expect(lines.values.isEmpty != isEnabled)
             #expect(lines.values.contains { $0.contains("stream set up") } == isEnabled)
             #expect(!lines.values.contains { $0.contains("DIGEST") })
-            // What is collected for a report is there either way, and holds no token.
+            // Messages are collected for reports in either case, without tokens.
             let collected = published.pcast.collectLogMessages()
             #expect(collected.contains("stream ended"))
             #expect(!collected.contains("DIGEST:e"))

@@ -28,18 +28,18 @@ struct QualityScenes: Sendable {
         let viewer: RunningProgram
         /// On the bad way.
         let other: RunningProgram
-        /// What is waited for after each step of the network.
+        /// The expected data quality after each step of the network.
         let rows: [[Row]]
     }
 
-    /// What a program is told.
+    /// A data quality that a program receives.
     struct Row: Sendable {
         enum Program { case publisher, viewer, other }
 
         let program: Program
         let status: String
         let reason: String
-        /// Since which step.
+        /// The step after which it is expected.
         var since: Int?
 
         init(_ program: Program, _ status: String, _ reason: String, since: Int? = nil) {
@@ -83,7 +83,7 @@ struct QualityScenes: Sendable {
         }
     }
 
-    /// - Parameter steps: what the bad network becomes.
+    /// Starts a scene with an impaired network and its successive conditions.
     private static func narrow(
         in place: TestWorkspace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true, rows: [[Row]]
     ) async throws -> Scene {
@@ -150,7 +150,7 @@ extension QualityScenes.Scene {
         for program in [publisher, viewer, other] { try await program.awaitStatistics(10) }
         for (number, rows) in rows.enumerated() {
             try await network.step()
-            // What is not told in time is a failure of the test that waits for it.
+            // An event that is missing makes the test fail that waits for it.
             for row in rows {
                 let since = try await network.stepTime(row.since ?? number)
                 _ = try? await self[row.program].quality(

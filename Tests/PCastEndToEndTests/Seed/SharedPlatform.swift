@@ -7,7 +7,7 @@ import Testing
 /// One platform in a process of its own, with its application's backend, for all tests of a suite.
 struct SharedPlatform: Sendable {
     let platform: LocalPlatform
-    /// What the backend was told, a line each; nil where there is no Python.
+    /// The backend, which prints one line for each notification; nil without Python.
     let backend: RunningProgram?
 
     @TaskLocal static var shared: SharedPlatform?
@@ -109,7 +109,7 @@ struct SharedPlatform: Sendable {
 
     // MARK: The backend
 
-    /// What the backend was told of a stream.
+    /// Returns a notification of the backend about a stream.
     func notification(_ what: String, of stream: StreamID) async throws -> JSON {
         let backend = try #require(backend)
         return try await backend.event("notification") { event in

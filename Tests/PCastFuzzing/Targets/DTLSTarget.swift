@@ -3,7 +3,7 @@ import PCastWebRTC
 
 /// A DTLS client and a server between whom every datagram may be lost, damaged, repeated or forged.
 enum DTLSTarget {
-    /// What an operation does with the datagram that waits.
+    /// The operations on a queued datagram.
     private enum Fate: UInt8 {
         case delivered, damaged, repeated, cut, lost, forged
     }

@@ -35,7 +35,7 @@ enum EdgeAuthTokenTarget {
         throw BrokenInvariant(description: "a token that never expires")
     }
 
-    /// Of the public libraries' tests.
+    /// Tokens from the tests of the public libraries.
     private static let bodies = [#""expires":1000"#]
 
     static let corpus: [[UInt8]] = [

@@ -3,7 +3,7 @@ import PCastRTP
 
 /// A jitter buffer under any order of packets and any passing of time.
 enum JitterTarget {
-    /// What the buffer was fed, as far as the invariants need it.
+    /// The packets that the buffer received, as needed by the invariants.
     private struct History {
         /// Padding, and packets that are of no picture.
         var fillers: Set<UInt16> = []

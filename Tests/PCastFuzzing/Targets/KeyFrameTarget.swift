@@ -31,7 +31,7 @@ enum KeyFrameTarget {
         return isFound
     }
 
-    /// What is sent before the first packet of a key frame has its timestamp, and numbers without a hole.
+    /// Checks that packets sent before a key frame's first packet have its timestamp and continuous sequence numbers.
     private static func view(_ log: borrowing PacketLog, _ keyFrame: Int64, at now: Instant) throws(BrokenInvariant) {
         var stream = OutboundStream(
             OutboundStream.Parameters(

@@ -3,7 +3,7 @@ import PCastRTP
 
 /// A packet log and a peer's stream out of it, under any order of arrival, loss and request.
 enum OutboundStreamTarget {
-    /// What was sent: under which number, and what the peer has to take it for.
+    /// The packets that were sent, with their sequence numbers and what a peer takes them for.
     private struct Peer {
         /// A packet of the source since one beginning.
         struct Packet: Equatable {

@@ -49,7 +49,7 @@ enum PlaylistTarget {
         guard let merged = try? MediaPlaylist(media.deltaUpdate, updating: media) else {
             throw BrokenInvariant(description: "an update that cannot be added: \(media.deltaUpdate)")
         }
-        // What is skipped has lost its parts.
+        // Skipped segments have lost their parts.
         var expected = media
         for index in expected.segments.indices where merged.segments.indices.contains(index) {
             if merged.segments[index].parts.isEmpty { expected.segments[index].parts = [] }

@@ -50,7 +50,7 @@ enum RTPTarget {
         range.flatMap { RTPStreamIdentifier(bytes: Array(bytes[$0]).span) }
     }
 
-    /// What was read is written, and read once more.
+    /// Checks that a header that was read can be written and read again.
     private static func roundTrip(_ header: RTPHeader, _ values: RTPExtensionValues) throws(BrokenInvariant) {
         let fresh = RTPHeader(
             marker: header.marker, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber,

@@ -4,7 +4,8 @@ import PCastRTP
 import PCastSFU
 import PCastWebRTC
 
-/// What a publisher or a viewer sends a relay once keys are agreed on. The first byte picks which, and the codec of video.
+/// The packets that a connected publisher or viewer sends to the SFU. The first byte selects the role and the video
+/// codec.
 enum RelayMediaTarget {
     private static let path = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
     private static let back = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)

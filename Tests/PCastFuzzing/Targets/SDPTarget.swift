@@ -29,7 +29,7 @@ enum SDPTarget {
         guard let again = try? SessionDescription(parsing: text) else {
             throw BrokenInvariant(description: "a written description that does not read back")
         }
-        // What is left out or spelled anew the first time is not the second time.
+        // A description is normalized when it is first written, and does not change after that.
         try check(again.text == text, "a description that changed")
     }
 

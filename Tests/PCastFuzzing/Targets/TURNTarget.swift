@@ -38,7 +38,7 @@ enum TURNTarget {
             var client = TURNClient(credentials: credentials, peer: peer, seed: 1)
             server.connected(1, from: TransportAddress("198.51.100.1:1")!, at: now)
             client.connected(at: now)
-            // What an established client may say is more than what a stranger may.
+            // An established client may send more than an unauthenticated one.
             for _ in 0..<6 {
                 while case .send(let sent)? = client.poll() { server.received(sent, on: 1, at: now) }
                 try drain(&server) { client.received($0, at: now) }

@@ -2,7 +2,7 @@ import Foundation
 import PCastCore
 import PCastIO
 
-/// What tests do to the virtual machine that they run in: load and unload drivers, run its programs, wait for its devices.
+/// Operations on the virtual machine in which the tests run: loading drivers, running programs, waiting for devices.
 enum Machine {
     /// Whether this is the virtual machine: set by its job alone.
     static let isHere = ProcessInfo.processInfo.environment["PCAST_HARDWARE"] == "1"
@@ -42,9 +42,7 @@ enum Machine {
         return output
     }
 
-    /// Gives way until a condition holds.
-    ///
-    /// - Parameter limit: after so many seconds it fails, naming `what`.
+    /// Waits until a condition holds, and fails with the name `what` after a number of seconds.
     static func wait(
         for what: String, within limit: Double = 20, until holds: () throws -> Bool
     ) throws {

@@ -6,19 +6,20 @@ final class MachineProgram: Sendable {
     private struct State {
         var input: Int32
         var output: Int32
-        /// What it exited with, once it has been waited for.
+        /// The exit status; nil before it was waited for.
         var status: Int32?
     }
 
     private let processID: pid_t
     private let state: Mutex<State>
 
-    /// - Parameter isQuiet: whether what it complains of is kept from the machine's console, and is among its lines.
+    /// Starts a program. If `isQuiet` is true, its error output is added to its lines rather than to the machine's
+    /// console.
     init(_ program: String, _ arguments: [String] = [], isQuiet: Bool = false) throws {
         var input: [Int32] = [-1, -1]
         var output: [Int32] = [-1, -1]
         guard pipe(&input) == 0, pipe(&output) == 0 else { throw Machine.Failure(description: "no pipe") }
-        // Or the next program would keep this one's input open.
+        // Otherwise the next program would keep this one's input open.
         for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What there is of bitrate, and who gets how much of it.
+/// The shares of bit rate among applications and addresses.
 @Suite struct BitrateSharesTests {
     private let first = ApplicationID("first")
     private let second = ApplicationID("second")

@@ -4,7 +4,7 @@ import PCastIO
 import PCastPlatform
 import Testing
 
-/// Who counts as somebody on this machine, who may read metrics, and how often credentials may be tried.
+/// The clients that count as local, the access to metrics, and the rate of attempts with credentials.
 @Suite("Callers, metrics and credentials") struct CallerTests {
     @Test(
         "a request that somebody forwards is not of this machine, unless a named proxy says so",

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What clients write, and where it goes: logs, tables, other clients.
+/// The texts of clients in logs, tables and messages to other clients.
 @Suite("Texts of clients") struct ClientTextTests {
     private static let controls = "x\n2026-01-01T00:00:00Z notice platform: forged\u{1B}]0;title\u{7}\u{9B}2J\u{85}\r"
 

@@ -8,7 +8,7 @@ import Testing
 @testable import PCastPlatform
 @testable import PCastSFU
 
-/// What a request costs where there is much to look at.
+/// The cost of requests if there is much data.
 @Suite("Costs of requests") struct CostTests {
     @Test("a timeline is written out once for all who ask for it, until it changes") func timeline() async throws {
         let channel = TimelineChannel(TimelineLogID("log"))

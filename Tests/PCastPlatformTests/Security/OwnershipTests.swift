@@ -5,7 +5,7 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// What belongs to whom: tags that authorize, and sessions.
+/// The ownership of tags that authorize, and of sessions.
 @Suite("Tags that authorize, and owners of sessions") struct OwnershipTests {
     private func publish(
         _ token: String, tags: [String], _ platform: TestPlatform,
@@ -32,7 +32,7 @@ import Testing
                     _ = try #require(try await viewer.authenticate(try Tokens.make { $0.forAuthenticationOnly() }))
                     #expect(try await viewer.ask(try Requests.view(viewing, origin: stream)) == .unauthorized)
                 }
-                // What another channel's backend reads is not for a client to write.
+                // A client cannot write a tag that another channel's backend reads.
                 let report = #"{"publishingReport":{"channelIds":["other"]}}"#
                 #expect(try await !platform.ask("PUT", "/pcast/reporting/publishing", report).body.contains(stream))
             }

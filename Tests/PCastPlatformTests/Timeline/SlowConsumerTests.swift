@@ -46,7 +46,7 @@ struct SlowConsumerTests {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var size: Int32 = 4_096
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        // Who is never told goodbye does not wait for it for ever.
+        // A reader that never receives the end does not wait forever.
         var timeout = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()

@@ -34,7 +34,7 @@ struct TimelineEndpointTests {
                         + #""description":"A. Scorer"}]"#))
             #expect(all.body.contains(#""info":{"venue_name":"Arena","teams":[{"code":"BOS"}]}"#))
             #expect(try await platform.send("HEAD", Self.game).status == 200)
-            // What is another application's is as if it were not there; and names are not alike because they look so.
+            // Timelines of other applications are invisible, and names are case-sensitive.
             let other = try Tokens.make(TestPlatform.otherApplication) { $0.forStreamingOnly() }
             #expect(try await platform.send("GET", Self.game, ["Authorization": "Bearer \(other)"]).status == 404)
             #expect(try await platform.send("GET", "/timeline/nhl/2354717").status == 404)
@@ -72,7 +72,7 @@ struct TimelineEndpointTests {
                 let future = Self.game + "/events/b?recordedAt=2199-01-01T00:00:00Z"
                 #expect(try await platform.ask("POST", future, "{}").body.contains("future"))
                 #expect(try await platform.ask("PUT", Self.game + "/events/a", "{}").status == 405)
-                // Whoever listens hears of the next real event, as the second.
+                // A listener receives the next real event as the second one.
                 #expect(try await platform.ask("POST", path, "{}").status == 201)
                 #expect(try await listener.reaches(2))
                 #expect(listener.revisions.map(\.number.value) == [1, 2])
@@ -162,7 +162,7 @@ struct TimelineEndpointTests {
                     #expect(second.revisions.map(\.number.value) == Array(16...22))
                     #expect(second.beginning?.from == 15)
                 }
-                // Of another log, or more than there is: from the beginning.
+                // For another log, or a number beyond the end, the log is sent from the beginning.
                 for query in ["since=15&log=other", "since=99", "since=-1"] {
                     try await TimelineListener.follow(platform, Self.game + "/changes?" + query) {
                         third, _ async throws in

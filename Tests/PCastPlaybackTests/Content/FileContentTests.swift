@@ -183,7 +183,7 @@ struct FileContentTests {
                 return
             }
         }
-        // What is cut in the middle is played as far as it goes.
+        // A truncated file is played as far as possible.
         let film = StampedFilm(seconds: 4)
         try Program.runFFmpeg("\(try film.inputs(in: folder)) \(Self.coding) film.ts", in: folder.path)
         let bytes = try folder.read("film.ts")

@@ -39,10 +39,10 @@ struct HLSPlacementTests {
         #expect(items.stamps == Array(0..<film.count))
         let steps = Self.steps(items)
         #expect(steps.least > .milliseconds(90) && steps.most < .milliseconds(110), "\(steps)")
-        // What was read is known to last as long as it does.
+        // The duration of what was read is known.
         let duration = try #require(content.overview?.duration)
         #expect((duration - .seconds(40 as Int64)).magnitude < .seconds(6 as Int64), "\(duration)")
-        // A position is that of the picture that was there.
+        // A position leads to the frame that was there.
         for counter in [305, 20, 180] {
             _ = try await content.seek(to: film.position(of: counter))
             #expect(try await content.readStamp()?.counter == counter)

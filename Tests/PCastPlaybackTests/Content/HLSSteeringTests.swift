@@ -29,7 +29,7 @@ struct HLSSteeringTests {
         return try await content.readItems()
     }
 
-    /// What a pathway's server has, by a path as `a/s3.ts`.
+    /// Returns the file of a pathway's server for a path such as `a/s3.ts`.
     private static func answer(_ path: String, _ folder: TemporaryFolder) -> TestOrigin.Answer? {
         let name = path.split(separator: "/").last.map(String.init) ?? ""
         return (try? folder.read(name)).map { .init(body: $0) }
@@ -70,7 +70,7 @@ struct HLSSteeringTests {
         let origin = try TestOrigin { request in
             guard var answer = Self.answer(request.path, folder) else { return nil }
             if request.path == "/a/s4.ts" {
-                // Of it a half comes once, and then nothing.
+                // The first response contains half of the segment, and later ones fail.
                 guard request.range == nil else { return .status(503) }
                 answer.cutAfter = answer.body.count / 2
             }

@@ -38,7 +38,8 @@ struct TimedMetadataTests {
         #expect(overview?.anchors.contains { $0.wallTime == Self.goal } == true)
     }
 
-    /// Of them two in one picture, one before the first picture of its segment, and one behind the last picture.
+    /// The positions include two tags in one frame, one before the first frame of its segment, and one after the last
+    /// frame.
     private static let positions = [0, 0.5, 1.9, 2.02, 2.02, 2.5, 3.3, 4.02]
 
     @Test("tags in segments of transport streams are told at their moments, each once, also when it is interrupted")
@@ -114,8 +115,9 @@ struct TimedMetadataTests {
         #expect(anchors.count == Set(Self.positions).count && anchors.allSatisfy { $0.source == .timedMetadata })
         #expect(anchors.first?.wallTime == StampedFilm.captureTime)
 
-        // Of what lies behind a seek everything, once; of what lies before it nothing. Of the seeks some go back, and some are
-        // short enough for a file to be read on.
+        // After a seek, all later tags are reported once, and no earlier ones. Some seeks go back, and some are short
+        // enough for
+        // a file to be read on.
         for (position, length) in [(1.0, 0.3), (1.5, 0.1), (1.8, 0.1), (2.1, 0.2), (2.4, 9), (0.4, 0.3), (2.02, 9)] {
             let moment = start + TimeSpan(seconds: position)
             let end = moment + TimeSpan(seconds: length)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("One order of events")
 struct EventOrderTests {
-    /// What can happen to a pipeline.
+    /// Performs a random event of a pipeline.
     private func happen(to script: ScriptedPipeline, _ generator: inout SeededGenerator) {
         switch Int.random(in: 0..<14, using: &generator) {
         case 0..<2: script.open(.film(Double(Int.random(in: 3...9, using: &generator))))

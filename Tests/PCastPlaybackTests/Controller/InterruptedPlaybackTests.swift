@@ -75,7 +75,7 @@ struct InterruptedPlaybackTests {
 
         #expect(controller.resumeVideo())
         let third = try await scripts.last(controller.player)
-        // Of an earlier pipeline nothing is heard.
+        // Events of an earlier pipeline are ignored.
         first.tell(.landed(.zero))
         third.open(.film(60))
         await controller.player.settled()

@@ -72,7 +72,7 @@ struct PlaybackControllerTests {
         #expect(await told() == ["+ terminate", "session of same.mp4", "+ bufferEmpty"])
         #expect(first.playerState == .idle && first.duration == .seconds(1))
 
-        // What is inserted behind what is played comes next.
+        // An item that is inserted after the current one is played next.
         #expect(controller.insert(Video("end.mp4"), afterVideoAt: 1))
         #expect(controller.insert(Video("begin.mp4"), afterVideoAt: -1) == false)
         #expect(!controller.insert(Video("beyond.mp4"), afterVideoAt: 3))
@@ -143,7 +143,7 @@ struct PlaybackControllerTests {
         #expect(events.prefix(4) == ["session of broken.xyz", "+ bufferEmpty", "+ playRequest", "+ play"])
         #expect(events.count == 5 && events[4].hasPrefix("+ fail") && events[4].contains("loadFailed"))
         #expect(controller.player.state == .idle)
-        // Of what failed before it was ready, nothing can be resumed.
+        // An item that failed before it was ready cannot be resumed.
         controller.advanceToNext()
         #expect(await told().last?.contains("noPlayableSource") == true)
         controller.advanceToNext()

@@ -37,7 +37,7 @@ struct SessionCuePointTests {
         controller.player.startSeek(to: .seconds(1))
         script.land()
         #expect(await passages() == ["cue points 2.0 2.0 5.0 from 6.0 to 1.0"])
-        // Of a seek that another took the place of, nothing.
+        // A seek that another one replaced reports nothing.
         controller.player.startSeek(to: .seconds(7))
         controller.player.startSeek(to: .milliseconds(1_500))
         script.land()

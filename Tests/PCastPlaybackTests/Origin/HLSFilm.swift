@@ -5,13 +5,11 @@ import PCastHLS
 struct HLSFilm {
     let film: StampedFilm
     let folder: TemporaryFolder
-    /// Of each segment.
+    /// The length of each segment.
     let segmentLength: TimeSpan
     let count: Int
 
-    /// - Parameters:
-    ///   - name: before the segments' numbers.
-    ///   - options: of the encoder, beside the cut.
+    /// Creates a film in segments. `name` precedes the segments' numbers, and `options` are added to the encoder's.
     init(
         _ film: StampedFilm, segmentSeconds: Int, in folder: TemporaryFolder, name: String = "s",
         fragmented: Bool = false, tone: Int = 440, options: String = ""

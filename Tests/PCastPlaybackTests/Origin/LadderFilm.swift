@@ -23,9 +23,7 @@ struct LadderFilm {
             """, to: "main.m3u8")
     }
 
-    /// A server of it.
-    ///
-    /// - Parameter change: what becomes of an answer, by what was asked for: `low0`, `low1`, `high`.
+    /// Starts a server of the film. `change` modifies the answer to a request for `low0`, `low1` or `high`.
     func origin(
         _ change: @escaping @Sendable (_ name: Substring, _ answer: inout TestOrigin.Answer) -> Void
     ) throws -> TestOrigin {

@@ -9,7 +9,7 @@ enum Program {
 
     static var hasFFmpeg: Bool { ffmpeg != nil }
 
-    /// - Parameter arguments: separated by single spaces.
+    /// Runs FFmpeg with arguments that are separated by single spaces.
     static func runFFmpeg(_ arguments: String, in folder: String) throws {
         let process = try FinishedProcess(
             running: ffmpeg ?? "/nonexistent",

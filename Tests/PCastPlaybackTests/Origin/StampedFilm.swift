@@ -9,7 +9,7 @@ struct StampedFilm {
     /// Pictures a second.
     var rate = 25
     var dimensions = Dimensions(width: 320, height: 180)
-    /// What the first picture counts.
+    /// The counter of the first frame.
     var first = 0
 
     var count: Int { seconds * rate }

@@ -7,10 +7,11 @@ struct TaggedFilm {
     let film: StampedFilm
     let folder: TemporaryFolder
     let tags: [TransportTags.Tag]
-    /// What is told of them, in order.
+    /// The values that are reported for the tags, in order.
     let values: [String]
 
-    /// - Parameter positions: of the tags in seconds, in order; each says when its moment was made, the last is long.
+    /// Creates tags at positions in seconds, in order. Each contains the time of its position, and the last one is
+    /// long.
     init(_ film: StampedFilm, at positions: [Double], in folder: TemporaryFolder) {
         (self.film, self.folder) = (film, folder)
         values = positions.enumerated().map { index, seconds in

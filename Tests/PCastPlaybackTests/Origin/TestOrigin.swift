@@ -23,7 +23,7 @@ final class TestOrigin: Sendable {
         var status = 200
         var head = Head.whole
         var headers: [String: String] = [:]
-        /// What the head says of the body's length, where that is a lie.
+        /// The length of the body that the head states if it is wrong; nil if it is right.
         var claimedLength: Int?
         /// Whether a part is answered by a part.
         var hasRanges = true
@@ -56,9 +56,8 @@ final class TestOrigin: Sendable {
     private let isOver = Atomic(false)
     private let acceptor = Mutex<WorkerThread?>(nil)
 
-    /// - Parameters:
-    ///   - port: that of a server which has stopped, to come back there; 0 for a free one.
-    ///   - handler: called on the connection's thread, which may wait in it; nil is answered by 404.
+    /// Starts a server. The port may be that of a stopped server; 0 selects a free one. The handler is called on the
+    /// connection's thread and may wait; nil answers 404.
     init(port: Int = 0, _ handler: @escaping Handler) throws {
         self.handler = handler
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -89,7 +88,7 @@ final class TestOrigin: Sendable {
 
     func uri(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// What was asked for, in the order of arrival.
+    /// The requested paths in order of arrival.
     var requests: [String] { paths.withLock { $0 } }
 
     func stop() {

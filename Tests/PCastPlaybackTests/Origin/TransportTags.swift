@@ -15,7 +15,9 @@ struct TransportTags {
     private static let pictureID = 0x100
     private static let tagID = 0x102
     private static let size = 188
-    /// What metadata descriptors say: no application format but that by its name, which is ID3, and the same of the metadata.
+    /// The contents of metadata descriptors: application format and metadata format are given by their identifier,
+    /// which is
+    /// ID3.
     private static let identification = [0xFF, 0xFF] + Array("ID3 ".utf8) + [0xFF] + Array("ID3 ".utf8)
 
     private var waiting: [Tag]

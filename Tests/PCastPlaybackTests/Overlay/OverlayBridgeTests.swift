@@ -32,7 +32,7 @@ struct OverlayBridgeTests {
         while let told = await page.next("player.state"), told.metadata["state"] != .string("paused") {}
         #expect(served.player.state == .paused(buffering: false))
         served.overlay.status = .disabled
-        // What held before was told when it came.
+        // The earlier state was sent when the page connected.
         var status = await page.next("app.status")
         while let told = status, told.metadata["status"] != .string("disabled") {
             status = await page.next("app.status")

@@ -70,7 +70,7 @@ struct OverlayNotificationTests {
         #expect(OverlayNotificationKeys.videoScaleDurationUserInfoKey == "scaleDuration")
     }
 
-    /// What those hear who listen in either way.
+    /// The messages that observers of both kinds receive.
     private final class Listeners: Sendable {
         let center = NotificationCenter()
         let classic = Exclusive<[OverlayMessage]>([])

@@ -7,7 +7,7 @@ import Synchronization
 final class ScriptedPage: Sendable {
     private struct State {
         var told: [OverlayEnvelope] = []
-        /// Of each event, how many were taken.
+        /// The number of received envelopes for each event.
         var taken: [String: Int] = [:]
     }
 
@@ -17,7 +17,7 @@ final class ScriptedPage: Sendable {
     private let saying: AsyncStream<WebSocketMessage>.Continuation
     private let task: Task<Void, any Error>
 
-    /// - Parameter gate: it takes nothing before this is finished; nil for at once.
+    /// Connects to an address. Nothing is received before `gate` is finished; nil for at once.
     init(_ address: String, behind gate: AsyncStream<Void>? = nil) {
         let (news, telling) = AsyncStream.makeStream(of: Void.self)
         let (words, saying) = AsyncStream.makeStream(of: WebSocketMessage.self)
@@ -55,7 +55,7 @@ final class ScriptedPage: Sendable {
 
     func sayBytes(_ bytes: [UInt8]) { saying.yield(.binary(bytes)) }
 
-    /// What it is told next that is of this event, whatever of others came before or after.
+    /// Returns the next envelope of an event, regardless of others.
     func next(_ event: String) async -> OverlayEnvelope? {
         if let envelope = take(event) { return envelope }
         for await _ in news {

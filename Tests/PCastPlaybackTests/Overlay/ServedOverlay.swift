@@ -30,7 +30,7 @@ final class ServedOverlay: Sendable {
         return ScriptedPage("ws://127.0.0.1:\(port)/bridge/final\(token)", behind: gate)
     }
 
-    /// What was taken at 1 790 000 000 000 milliseconds since 1970, a minute long.
+    /// A film of one minute that was recorded at 1,790,000,000,000 milliseconds since 1970.
     static var film: ContentOverview {
         var film = ContentOverview.film(60)
         film.anchors = [

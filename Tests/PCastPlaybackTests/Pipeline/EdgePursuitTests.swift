@@ -7,7 +7,7 @@ import Testing
 struct EdgePursuitTests {
     private static let holdBack = TimeSpan.milliseconds(800)
 
-    /// What it says to lags, ten a second.
+    /// Returns the steps for lags, ten per second.
     private func run(_ pursuit: inout EdgePursuit, _ lags: [Double], from second: Double = 0) -> [EdgePursuit.Step] {
         lags.enumerated().compactMap { index, lag in
             let now = Instant(nanoseconds: Int64((second + Double(index) / 10) * 1e9))

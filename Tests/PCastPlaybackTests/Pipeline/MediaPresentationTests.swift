@@ -131,7 +131,7 @@ struct MediaPresentationTests {
         #expect(stage.kinds().suffix(2) == ["filled", "ended"])
         #expect(stage.shown.map(\.number) == Array(0..<300))
         #expect(stage.presentation.statistics.stalls == 1)
-        // What was heard is one line of sound with one hole.
+        // The audio that was heard is continuous except for one gap.
         var holes = 0
         for (one, next) in zip(stage.heard, stage.heard.dropFirst().dropLast()) {
             let gap = next.at - (one.at + one.sound.length)

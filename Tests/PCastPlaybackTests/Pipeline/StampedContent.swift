@@ -22,9 +22,7 @@ final class StampedContent: PlaybackContent {
     private let state: Mutex<State>
     private let changed = WakeSignal()
 
-    /// - Parameters:
-    ///   - gate: how far it can be read at first.
-    ///   - failure: what there is instead of waiting there.
+    /// Creates a content that can be read up to `gate` at first. `failure` is thrown there instead of waiting.
     init(_ media: StampedMedia, gate: TimeSpan? = nil, failure: PlaybackError? = nil) {
         self.media = media
         state = Mutex(

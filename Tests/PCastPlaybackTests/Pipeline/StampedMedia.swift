@@ -11,7 +11,7 @@ struct StampedMedia: Sendable {
     /// 0 for none.
     var picturesPerSecond: Int64 = 30
     var hasSound = true
-    /// Of a frame of sound, as AAC has them.
+    /// The length of an audio frame, as with AAC.
     var soundLength: Int64 = 1_024
     var frequency = 440.0
     var subtitles: [(text: String, range: ClosedRange<TimeSpan>)] = []

@@ -22,7 +22,7 @@ struct VirtualStage {
     var now = VirtualStage.origin
     /// How far the media can be read; nil to the end.
     var gate: TimeSpan?
-    /// What is thrown where the gate is.
+    /// The error that is thrown at the gate.
     var failure: PlaybackError?
     var overview: ContentOverview
     /// How late the presenter comes to what is due.

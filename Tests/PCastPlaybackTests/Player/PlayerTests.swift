@@ -180,7 +180,7 @@ struct PlayerTests {
         script.tell(.subtitle("Hello"))
         script.tell(.subtitle("Hello"))
         #expect(await told() == ["subtitle Hello"] && player.subtitle == "Hello")
-        // Who leaves takes nothing along, and what is said of before is not heard any more.
+        // A seek removes the subtitle, and subtitles from before are not reported later.
         let before = script.playhead.epoch
         let seek = player.startSeek(to: .seconds(5))
         script.tell(.subtitle("Late"), of: before)

@@ -33,7 +33,7 @@ struct SeekTests {
         #expect(player.state == .playing(buffering: true) && player.overlayState == .seeking)
         script.land()
         #expect(try await second.landing == .seconds(8))
-        // Whoever asks late is told as well.
+        // A late waiter receives the result as well.
         #expect(try await second.landing == .seconds(8) && player.state.isPlaying)
         let beyond = player.startSeek(to: .seconds(99))
         script.land()

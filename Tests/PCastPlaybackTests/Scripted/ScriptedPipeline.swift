@@ -68,7 +68,7 @@ final class ScriptedPipeline: PlaybackPipeline {
 
     // MARK: What the test lets happen
 
-    /// Of the epoch as it is now, unless another is named; also after it was stopped, as what was on its way then comes.
+    /// Emits an event of the current epoch or of another one, even after a stop, as events that were on their way.
     func tell(_ kind: PipelineEvent.Kind, of epoch: PlayheadEpoch? = nil) {
         let now = state.withLock { $0.clock.epoch }
         handler(PipelineEvent(kind, of: epoch ?? now))

@@ -86,7 +86,7 @@ struct ChannelStory {
         let listeners = stories.map { story in
             let heard = Exclusive(0)
             return PositionListener { [screen = story.screen] in
-                // What comes first after a picture is of that picture.
+                // The first event after a frame belongs to that frame.
                 let sights = screen.sights
                 let isNew = heard.change { count in
                     defer { count = sights.count }

@@ -8,12 +8,12 @@ import Testing
 /// Scenario 5 of the playback reference, section 8.
 @Suite("A server that gets slow, recovers, dies and comes back", .enabled(if: Program.hasFFmpeg))
 struct FailingOriginStory {
-    /// What the server does to segments from a number on.
+    /// The impairments of segments from a number on.
     private struct Trouble: Sendable {
-        /// Seconds that each takes.
+        /// The delay of each segment in seconds.
         var slowness = 0
         var slowFrom = 2
-        /// None from here on is answered.
+        /// The first segment that is not answered.
         var missingFrom = 6
     }
 

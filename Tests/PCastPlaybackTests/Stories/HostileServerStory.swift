@@ -30,7 +30,7 @@ struct HostileServerStory {
         try folder.write(Array(try folder.read("film.mp4").prefix(3_000)), to: "short.mp4")
     }
 
-    /// What becomes of what a server does.
+    /// The result of a server's behavior.
     private enum Outcome { case unreachable, refused, brokenPlaylist, notPlayable, brokeOff, anyFailure }
 
     private static let cases: [(String, Outcome)] = [

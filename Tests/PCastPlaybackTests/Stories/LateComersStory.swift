@@ -45,7 +45,7 @@ struct LateComersStory {
         let states = ["playing, buffering", "playing", "paused", "finished"]
         #expect(seen.allSatisfy { $0.hasPrefix("position") || states.contains($0) })
         #expect(seen.suffix(2) == ["paused", "finished"] && seen.count > 20)
-        // Who was told already is not told again, and who leaves is told nothing.
+        // An observer is not notified twice, and not after its removal.
         player.removeObserver(observer)
         story.controller.removeSessionConsumer(consumer)
         let (told, observed) = (consumer.all.count, observer.all.count)

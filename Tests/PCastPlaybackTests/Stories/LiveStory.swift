@@ -80,13 +80,13 @@ struct LiveStory {
         #expect(story.stamp > stamp + film.rate && !(player.playhead?.isEvicted ?? true))
         #expect(
             player.position >= window.lowerBound.seconds - 0.5 && player.position <= window.upperBound.seconds + 0.5)
-        // Who is brought into the window has not stalled.
+        // A player that is moved into the window has not stalled.
         let after = story.transcript.all.dropFirst(count).filter { $0.hasPrefix("+") }
         #expect(after.prefix(4) == ["+ playRequest", "+ play", "+ bufferEmpty", "+ likelyToKeepUp"])
         let gone = story.stamp
         try await story.wait { story.stamp >= gone + 5 }
         expectTimecodes(story, first)
-        // The window is told as it slides.
+        // The window is reported as it slides.
         #expect(story.told.count { $0.hasPrefix("ranges") } >= 4)
         await story.finish()
     }

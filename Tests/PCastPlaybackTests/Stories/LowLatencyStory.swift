@@ -52,7 +52,7 @@ struct LowLatencyStory {
         return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p\(count).m4s\"\n"
     }
 
-    /// - Parameter outage: until when nothing is answered.
+    /// Starts a server that does not answer until the time in `outage`.
     private func origin(_ began: Instant, outage: Exclusive<Instant?> = Exclusive(nil)) throws -> TestOrigin {
         let folder = folder
         return try TestOrigin { request in
@@ -105,7 +105,7 @@ struct LowLatencyStory {
         let age = max(1.5, Self.partSeconds * 4 + opening.seconds)
         let isCalm = !story.life.contains("stalled")
         #expect(!isCalm || ages.count { $0 > age } * 10 <= ages.count, "\(ages.map { ($0 * 100).rounded() / 100 })")
-        // What lies before the place where it was joined was not asked for.
+        // Parts before the position at which playback joined were not requested.
         let asked = origin.requests.compactMap { $0.hasPrefix("/p") ? Int($0.dropFirst(2).dropLast(4)) : nil }
         let joined = first / (film.rate / 4) - Int(opening.seconds / Self.partSeconds) - 1
         #expect(asked.allSatisfy { $0 >= joined }, "\(asked), joined at \(joined)")

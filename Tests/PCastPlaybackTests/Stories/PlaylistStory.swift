@@ -96,7 +96,7 @@ struct PlaylistStory {
         controller.autoAdvance = true
         controller.autoPlay = true
         controller.setVideos([video("a.mp4"), video("none.m3u8"), video("page.m3u8"), video("b.m3u8")])
-        // What is broken is found out ahead, and told when its turn has come.
+        // A broken item is detected in advance, and reported when it is due.
         try await story.wait(for: "+ end")
         try await story.wait(for: "+ fail")
         await story.player.settled()

@@ -8,18 +8,18 @@ import Testing
 /// A player that plays real media to its end: what its screen showed, what was told, and a place to wait for either. The
 /// decoded pictures are the oracle, not what the player says of itself.
 final class Story: Sendable {
-    /// Of the sessions, as a consumer hears it, positions included.
+    /// The calls of the sessions to a consumer, including positions.
     let transcript: Transcript
     let screen: StoryScreen
     let judge = EventJudge()
     let controller: PlaybackController
-    /// Pictures a second of what is played.
+    /// The frame rate of what is played.
     let rate: Double
     private let changes = ChangeSignal()
 
     var player: Player { controller.player }
 
-    /// - Parameter patience: how long nothing of a segment may come.
+    /// Creates a story. The timeout is the maximum time without data of a segment.
     init(rate: Int = 25, timeout: Duration = .seconds(10)) {
         let changes = changes
         self.rate = Double(rate)
@@ -50,17 +50,17 @@ final class Story: Sendable {
     /// The number of the picture that stands on the screen; -1 before the first.
     var stamp: Int { stamps.last ?? -1 }
 
-    /// What was told, without positions.
+    /// The calls without positions.
     var told: [String] { transcript.all.filter { !$0.hasPrefix("progress") } }
-    /// The events of the sessions' lives, in short.
+    /// The life-cycle events of the sessions, abbreviated.
     var life: [String] { transcript.all.filter { $0.hasPrefix("+ ") }.map { String($0.dropFirst(2)) } }
 
-    /// Where playback was told to be, infinite at both ends.
+    /// The reported positions, unbounded at both ends.
     var positions: [Double] {
         transcript.all.compactMap { $0.hasPrefix("progress ") ? Double($0.dropFirst("progress ".count)) : nil }
     }
 
-    /// What was told but for stalls: the test's machine may be busy with others, and stand still for a moment.
+    /// Returns lines without stalls, because a busy machine may cause them.
     func withoutStalls(_ lines: [String]) -> [String] {
         var left: [String] = []
         for line in lines {
@@ -84,12 +84,13 @@ final class Story: Sendable {
     /// How many pictures the position is ahead of the one that is shown.
     func lead(of position: Double, first: Int = 0) -> Double { position * rate - Double(stamp - first) }
 
-    /// What is shown is what is said to be, by a picture.
+    /// Whether the displayed frame matches the reported position, within one frame.
     func isInStep(first: Int = 0) -> Bool { abs(lead(of: player.position, first: first)) <= 1.01 }
 
     // MARK: Waiting
 
-    /// Waits until something is so, which is looked at whenever something was shown or told. The suite's time limit ends it.
+    /// Waits until a condition is true, which is checked after each frame and event. The suite's time limit ends the
+    /// wait.
     func wait(
         _ sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool
     ) async throws {

@@ -11,7 +11,7 @@ final class StoryScreen: RenderSurface {
         /// The picture's own number; -1 where it cannot be read.
         var stamp: Int
         var instant: Instant
-        /// What the player's playhead was when the picture came.
+        /// The player's playhead when the frame arrived.
         var playhead: Playhead?
     }
 
@@ -37,7 +37,7 @@ final class StoryScreen: RenderSurface {
         changed()
     }
 
-    /// Of no effect: nobody sees it.
+    /// The arrangement, which has no effect because nobody sees the surface.
     var arrangement: FrameArrangement {
         get { FrameArrangement() }
         set {}

@@ -7,7 +7,7 @@ import Testing
 /// shown, and says what time it is.
 @Suite("What media say of their moments is told when these are shown", .enabled(if: Program.hasFFmpeg))
 struct TimedMetadataStory {
-    /// What a player told of metadata since this was asked last: up to an event that is made for it.
+    /// Collects a player's metadata events since the last call, up to an event that is made for it.
     private struct Listener {
         let player: Player
         var events: AsyncStream<PlayerEvent>.Iterator

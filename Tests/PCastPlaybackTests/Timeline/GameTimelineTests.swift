@@ -77,7 +77,7 @@ struct GameTimelineTests {
         connection.begin(try game())
         try await subscribed
         #expect(timeline.newest == SequenceNumber(3))
-        // Who comes to a picture that stands knows what is known there.
+        // A timeline that starts at a paused frame has the events that are known there.
         #expect(await told(timeline) == ["gameInfo unknown Arena"])
         script.run(0.9)
         #expect(await told(timeline) == [])
@@ -123,13 +123,13 @@ struct GameTimelineTests {
         connection.begin(log.log)
         try await subscribed
         #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
-        // Of what is told while it seeks it is not known whether it belongs to the picture that is there by then.
+        // For events that arrive during a seek it is unknown whether they belong to the frame after it.
         player.startSeek(to: .seconds(10))
         try log.put("c", at: 1_012, recorded: 1_019, "three")
         connection.say(.changes(Array(log.log.changes(since: SequenceNumber(2)))))
         await wait(for: timeline, 3)
         #expect(await told(timeline) == [])
-        // There is not enough to go on with; but it is seen.
+        // There is not enough data to continue, but the frame is visible.
         script.arrive()
         #expect(await told(timeline) == ["gameEvent deleted twoseek"])
         script.land()
@@ -179,14 +179,14 @@ struct GameTimelineTests {
         try log.put("b", at: 1_002, "two")
         let second = try await connection()
         #expect(second.since == 1 && second.log == "log")
-        // What it has already comes as well, as from a service that does not know.
+        // Known revisions arrive again, as from a service that does not know the client's state.
         second.say(.begin(TimelineLogID("log"), newest: log.log.newest, from: .none))
         second.say(.changes(log.log.revisions))
         await wait(for: timeline, 2)
         #expect(await told(timeline) == ["gameEvent added two"])
         second.say(.behind(newest: SequenceNumber(5)))
         second.end()
-        // A gap is seen, and everything asked for anew.
+        // A gap is detected, and everything is requested again.
         let third = try await connection()
         #expect(third.since == 2)
         third.say(.begin(TimelineLogID("log"), newest: SequenceNumber(9), from: SequenceNumber(2)))

@@ -48,8 +48,9 @@ final class ScriptedTimelines: TimelineSource {
 struct TimelineScript {
     private(set) var log = TimelineLog()
 
-    /// - Parameters:
-    ///   - at: when it happened, in seconds of wall time; known in the same moment unless `recorded` says otherwise.
+    /// Adds an event that happened at a number of seconds of wall-clock time. It is known at the same time unless
+    /// `recorded`
+    /// differs.
     mutating func put(_ id: String, at: Double, recorded: Double? = nil, _ text: String = "") throws {
         var event = GameEvent()
         event.timestamp = Timestamp.text(Self.time(at))

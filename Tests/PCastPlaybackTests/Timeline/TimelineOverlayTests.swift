@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A timeline as the pages of an overlay are told of it")
 struct TimelineOverlayTests {
-    /// What a page was sent, but for what is of the bridge itself.
+    /// The messages to a page, except those of the bridge itself.
     private final class Page: Sendable {
         private let overlay: Overlay
         private let id: OverlayPage.ID
@@ -143,7 +143,7 @@ struct TimelineOverlayTests {
         }
         let parts = known.snapshot
         #expect(parts.count > 10)
-        // Of all the newest, which fit in what a page has room for.
+        // The newest events are sent, as many as a page has capacity for.
         let reports = try parts.compactMap { try OverlayReport($0) }
         #expect(reports.allSatisfy { $0.metadata.utf8.count < 60_000 })
         #expect(reports.reduce(0) { $0 + $1.metadata.utf8.count } < 900_000)

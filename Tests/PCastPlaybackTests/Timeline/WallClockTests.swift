@@ -99,7 +99,7 @@ struct WallClockTests {
         }
         let edge = try #require(anchors.wallTime(at: .seconds(10 as Int64)))
         #expect(edge >= before && edge <= after)
-        // What has dates is dated by them.
+        // A stream with dates uses its own dates.
         let dated = ThreadContent(HLSContent(origin.uri("/dated.m3u8")))
         defer { dated.close() }
         _ = try await dated.open()

@@ -26,11 +26,11 @@ struct TerminalScreen {
     private(set) var images: [Int: Image] = [:]
     private(set) var isCursorHidden = false
     private(set) var isAlternate = false
-    /// What it did not understand.
+    /// The sequences that were not understood.
     private(set) var unknown: [String] = []
-    /// The modes of the mouse's reports that are on.
+    /// The enabled modes of mouse reports.
     private(set) var mouseModes: Set<Int> = []
-    /// Cells that were written, all told.
+    /// The total number of cells that were written.
     private(set) var writtenCells = 0
 
     private var column = 0

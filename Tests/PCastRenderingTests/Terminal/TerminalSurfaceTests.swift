@@ -121,7 +121,7 @@ struct TerminalSurfaceTests {
         }
         let span = MonotonicClock.now() - start
         surface.close()
-        // What was written last is not yet paid for.
+        // The last write is not yet included in the limit.
         let most = 20_000 * (span.seconds + 1) + 20_000
         #expect(Double(terminal.received) <= most, "\(terminal.received) bytes in \(span)")
     }

@@ -13,20 +13,19 @@ final class TestTerminal: Sendable {
         var isClosed = false
     }
 
-    /// What its slave is called.
+    /// The path of the slave.
     let path: String
     private let master: Int32
     private let slave: Int32
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// - Parameters:
-    ///   - answer: to the question what it can; nil for none.
-    ///   - isReading: whether it takes what it is written.
+    /// Creates a terminal. `answer` is its response to the query of its capabilities; nil for none. If `isReading` is
+    /// false, it does not read what is written.
     init(columns: Int = 60, rows: Int = 20, answer: String?, isReading: Bool = true) throws {
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (lock, number): (Int32, Int32) = (0, 0)
-        // TIOCSPTLCK and TIOCGPTN: what unlockpt and ptsname do, which Swift does not import.
+        // TIOCSPTLCK and TIOCGPTN perform unlockpt and ptsname, which Swift does not import.
         guard master >= 0, ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
             throw IOError.system(call: "opening /dev/ptmx", errno: errno)
         }

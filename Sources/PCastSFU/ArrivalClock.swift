@@ -1,8 +1,8 @@
 import PCastCore
 import PCastWebRTC
 
-/// Estimates when the frames of a track were captured from the times at which they arrive.
-/// It is used when the publisher's sender reports state no time, or an impossible one.
+/// Estimates when the frames of a track were captured from the times at which they arrive. It is used when the
+/// publisher's sender reports state no time, or an impossible one.
 ///
 /// The network only adds delay, so the frame with the least delay gives the best estimate. Clock drift is followed
 /// slowly.

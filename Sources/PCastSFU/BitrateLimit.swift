@@ -3,8 +3,7 @@ import PCastCore
 /// The maximum bit rate of a publisher, regardless of what its viewers could receive.
 ///
 /// The publisher is asked to keep to it (REMB) as soon as it sends half of it, and from then on. A publisher that
-/// exceeds
-/// it by half for ten seconds ignores the request and must be removed.
+/// exceeds it by half for ten seconds ignores the request and must be removed.
 struct BitrateLimit {
     /// The limit; nil if there is none.
     private(set) var bitrate: Bitrate?

@@ -3,8 +3,7 @@ import PCastCore
 /// A binary heap of instants and peers that yields the earliest deadline.
 ///
 /// An entry is never changed. A peer whose deadline becomes earlier gets another entry, and an entry that is out of
-/// date
-/// has no effect when it is popped. The owner of the heap removes such entries when there are many.
+/// date has no effect when it is popped. The owner of the heap removes such entries when there are many.
 struct DeadlineHeap {
     private var entries: [(instant: Instant, place: PeerIndex)] = []
 

@@ -20,8 +20,7 @@ struct DownlinkQuality {
     /// The time of the first look after the viewer had its keys.
     private var watchedSince: Instant?
     /// Losses before this time has passed say nothing about the path: media that arrive before the end of the handshake
-    /// are
-    /// discarded, and the frames since the last key frame are sent in one burst.
+    /// are discarded, and the frames since the last key frame are sent in one burst.
     private static let settling = TimeSpan.milliseconds(1_500)
 
     /// Whether losses from now on are losses of the path.
@@ -53,8 +52,8 @@ struct DownlinkQuality {
         video.observe(sender.video?.pointee.receiverReport, sent: Int(sender.video?.pointee.stream.packetsSent ?? 0))
         audio.observe(sender.audio?.pointee.receiverReport, sent: Int(sender.audio?.pointee.stream.packetsSent ?? 0))
         // Audio counts only without video, because it has too few packets for a reliable share. A path that was not
-        // found to
-        // carry less than the wanted bit rate is assumed to carry it. A path also carries what the viewer acknowledged.
+        // found to carry less than the wanted bit rate is assumed to carry it. A path also carries what the viewer
+        // acknowledged.
         let estimate = sender.estimate
         let target = max(estimate.target, estimate.acknowledged ?? estimate.target)
         let whole = wanted.map { max($0, wantedInFull ?? $0) }

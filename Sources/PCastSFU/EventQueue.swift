@@ -1,8 +1,7 @@
 /// A queue of events, in the order in which they occurred.
 ///
 /// Removing an event moves no other event, because all viewers of a stream can leave at the same time. A peer causes
-/// few
-/// events in its life, and the driver of the SFU takes them after each iteration.
+/// few events in its life, and the driver of the SFU takes them after each iteration.
 struct EventQueue {
     private var events: [SFUEvent] = []
     private var taken = 0

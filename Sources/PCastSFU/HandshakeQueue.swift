@@ -3,9 +3,8 @@ import PCastCore
 /// A queue of handshake datagrams that wait to be processed.
 ///
 /// One such datagram costs as much as about a hundred packets of media. When many peers join at once, a few datagrams
-/// are
-/// processed at a time, and media is sent to viewers in between. A single new peer does not wait. Each peer has its own
-/// queue, and the queues are served round robin, so a peer that floods delays only itself.
+/// are processed at a time, and media is sent to viewers in between. A single new peer does not wait. Each peer has its
+/// own queue, and the queues are served round robin, so a peer that floods delays only itself.
 struct HandshakeQueue: Sendable {
     struct Entry: Sendable {
         let bytes: [UInt8]
@@ -14,18 +13,15 @@ struct HandshakeQueue: Sendable {
     }
 
     /// The number of datagrams in a slice, about one millisecond of work. A handshake has two or three datagrams and
-    /// takes
-    /// half a millisecond.
+    /// takes half a millisecond.
     static let slice = 4
     /// The time from one slice to the next, which leaves half of the time to media.
     static let interval = TimeSpan.milliseconds(2)
     /// The maximum number of datagrams of all peers. If it is reached, a peer without a datagram replaces one of a peer
-    /// that
-    /// has several.
+    /// that has several.
     static let capacity = 4_096
     /// The maximum number of datagrams of one peer: a flight and its retransmission. Further datagrams are dropped, and
-    /// the
-    /// peer retransmits them.
+    /// the peer retransmits them.
     static let capacityOfPeer = 8
     /// The number of peers that are examined for eviction when the queue is full.
     private static let evictionDepth = 64
@@ -109,8 +105,7 @@ struct HandshakeQueue: Sendable {
     }
 
     /// Whether a datagram consists of whole DTLS records (RFC 6347, section 4.1). Their types and version are those of
-    /// DTLS,
-    /// and their lengths fill the datagram.
+    /// DTLS, and their lengths fill the datagram.
     static func isMadeOfRecords(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let headerSize = 13
         var offset = 0

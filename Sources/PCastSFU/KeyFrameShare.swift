@@ -1,8 +1,7 @@
 import PCastCore
 
 /// The share of a layer's bit rate that key frames use. It decides whether a key frame may be requested for a new
-/// viewer
-/// (generic cell rate algorithm, ITU-T I.371).
+/// viewer (generic cell rate algorithm, ITU-T I.371).
 ///
 /// Every key frame costs the time in which its size is that share of the bit rate. A few may follow each other quickly.
 /// When many viewers join one after another, they share one key frame in each such time.

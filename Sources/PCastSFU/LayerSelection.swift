@@ -3,10 +3,9 @@ import PCastCore
 /// The layer that a viewer should receive: the best that its link, its limits and the publisher allow.
 ///
 /// The layer is lowered at once if the link carries clearly less than the layer needs. It is raised only after
-/// bandwidth
-/// has been available for a while, and after a longer while each time that a raise proved too early. Below the lowest
-/// layer only audio is sent, and below that nothing. Both states recover by themselves. A single layer counts as the
-/// lowest.
+/// bandwidth has been available for a while, and after a longer while each time that a raise proved too early. Below
+/// the lowest layer only audio is sent, and below that nothing. Both states recover by themselves. A single layer
+/// counts as the lowest.
 public struct LayerSelection: Hashable, Sendable {
     /// The media that a viewer receives.
     public enum Choice: Hashable, Sendable {

@@ -4,10 +4,8 @@ import PCastRTP
 /// The state machine that switches a viewer from one layer of a stream to another.
 ///
 /// It switches only at a key frame of the wanted layer, and between two frames of the current layer, which is sent
-/// until
-/// then. If the current layer would overload the link, it is left before the new one arrives, and video freezes
-/// meanwhile.
-/// The type holds no packets. Its caller asks for the next step whenever something may have changed.
+/// until then. If the current layer would overload the link, it is left before the new one arrives, and video freezes
+/// meanwhile. The type holds no packets. Its caller asks for the next step whenever something may have changed.
 struct LayerSwitch: Hashable, Sendable {
     /// The newest key frame of the wanted layer.
     struct KeyFrame: Hashable {
@@ -20,8 +18,7 @@ struct LayerSwitch: Hashable, Sendable {
         /// The maximum age of the key frame for a viewer that has received no frame yet (`PublishedTrack.replayAge`).
         var replayAge = LayerSwitch.replayAge
         /// The time that a new viewer waits for a newer key frame before it receives the frames that follow this one.
-        /// Nil if
-        /// no newer key frame is to be requested (`PublishedStream.newerKeyFrameWait`).
+        /// Nil if no newer key frame is to be requested (`PublishedStream.newerKeyFrameWait`).
         var newerKeyFrameWait: TimeSpan?
         /// The time to wait for a requested key frame. After it, an old key frame is better than none.
         var answerTime = TimeSpan(nanoseconds: .max)
@@ -201,8 +198,7 @@ struct LayerSwitch: Hashable, Sendable {
     }
 
     /// Skips to a newer key frame as soon as one has arrived and the current frame is complete. The frames between the
-    /// two
-    /// key frames are left out, because decoding them would only delay the newest frame.
+    /// two key frames are left out, because decoding them would only delay the newest frame.
     private mutating func follow(
         _ replay: Replay, _ keyFrame: KeyFrame?, isBetweenFrames: Bool, position: Int64?, isAtEnd: Bool, at now: Instant
     ) -> Step {

@@ -3,8 +3,8 @@ import PCastCore
 /// Whether a viewer's path has had low jitter for a while: no losses, no queue, little jitter.
 ///
 /// Frames on such a path are best shown as they arrive. A browser does so only if the playout-delay extension asks for
-/// it,
-/// and otherwise holds frames for about 40 ms. A new path counts as low-jitter, so that the first frame is not held.
+/// it, and otherwise holds frames for about 40 ms. A new path counts as low-jitter, so that the first frame is not
+/// held.
 struct LowJitterDetector {
     static let loss = 0.004
     static let queue = TimeSpan.milliseconds(15)

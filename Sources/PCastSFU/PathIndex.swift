@@ -3,8 +3,7 @@ import PCastCore
 /// Finds the peer to which a network path belongs.
 ///
 /// The paths of the datagrams of a batch are looked up together and each once, because a table with thousands of
-/// entries
-/// does not fit into the nearer caches.
+/// entries does not fit into the nearer caches.
 struct PathIndex {
     private(set) var places = PathTable()
     /// The results for the datagrams that follow, in their order. They are discarded when an entry changes.
@@ -25,8 +24,7 @@ struct PathIndex {
     }
 
     /// Looks up the paths of the datagrams that follow and forgets the results of earlier calls. `known` is called for
-    /// each
-    /// path that belongs to a peer.
+    /// each path that belongs to a peer.
     mutating func expect(from paths: Span<NetworkPath>, known: (PeerIndex) -> Void) {
         forgetExpected()
         var found: [PathTable.Entry] = []

@@ -4,10 +4,8 @@ import PCastWebRTC
 /// A hash table from paths to peers that looks up several paths in steps, so that their memory accesses overlap.
 ///
 /// In a dictionary each lookup waits for memory twice before the next lookup begins. Here a slot of eight bytes refers
-/// to an
-/// entry, and each step prefetches the memory for all paths (see `Prefetch`). The table uses linear probing, and at
-/// most
-/// half of the slots are used.
+/// to an entry, and each step prefetches the memory for all paths (see `Prefetch`). The table uses linear probing, and
+/// at most half of the slots are used.
 struct PathTable {
     struct Entry: Hashable {
         let path: NetworkPath

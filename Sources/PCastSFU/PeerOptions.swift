@@ -3,9 +3,8 @@ public import PCastCore
 /// The options with which a peer is admitted, in addition to its session description.
 public struct PeerOptions: Hashable, Sendable {
     /// For a publisher, the time from capture at which all viewers show the same frame (synchronized playout). For a
-    /// viewer,
-    /// the minimum time that it holds frames, unless its stream has synchronized playout. Nil leaves the delay to the
-    /// network.
+    /// viewer, the minimum time that it holds frames, unless its stream has synchronized playout. Nil leaves the delay
+    /// to the network.
     public var playout: TimeSpan?
     /// The media that are accepted from a publisher or sent to a viewer. Other media sections are rejected.
     public var media: Set<MediaType>
@@ -17,8 +16,7 @@ public struct PeerOptions: Hashable, Sendable {
     /// `SFUConfiguration.setupTimeout`.
     public var setupLimit: TimeSpan?
     /// The maximum time without data once the peer is connected, after which it fails. Nil sets no limit. It does not
-    /// count
-    /// while a publisher is paused because it has no subscribers.
+    /// count while a publisher is paused because it has no subscribers.
     public var abandonLimit: TimeSpan?
 
     /// Whether a viewer counts in the stream's statistics and in the bit rate that its publisher is asked for.

@@ -5,8 +5,7 @@ import PCastWebRTC
 /// The capture times of a publisher's media by the SFU's clock. Viewers synchronize audio and video by them.
 extension PublishedStream {
     /// Updates the capture clock of a track from its newest sender report. A report that states no time, or an
-    /// impossible
-    /// one, is ignored; arrival times are used instead.
+    /// impossible one, is ignored; arrival times are used instead.
     mutating func follow(_ type: MediaType, layer: Int, clock reference: WallClockReference, at now: Instant) {
         let track = type == .video ? receiver.layers[layer] : receiver.audio
         guard let report = track?.senderReport?.information, let rate = track?.media.format.clockRate else { return }
@@ -46,8 +45,7 @@ extension PublishedTrack {
     private static let longestStep = TimeSpan.milliseconds(200)
 
     /// Updates the capture clock from a sender report. `capture` is the report's time by the SFU's clock; nil if it
-    /// states
-    /// no usable time.
+    /// states no usable time.
     fileprivate mutating func follow(
         _ report: SenderInformation, _ capture: CaptureClock?, _ clock: WallClockReference, at now: Instant
     ) {

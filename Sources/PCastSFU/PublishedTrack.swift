@@ -75,10 +75,8 @@ struct PublishedTrack: ~Copyable {
     private static let longestReplay = TimeSpan.seconds(2 as Int64)
 
     /// The maximum age of a key frame with which a new viewer begins, followed at once by the frames since. It grows
-    /// with the
-    /// size of key frames. It bounds the burst that the viewer receives, and the time that it has to catch up. A key
-    /// frame in
-    /// each such time uses `shareOfKeyFrames` of the bit rate.
+    /// with the size of key frames. It bounds the burst that the viewer receives, and the time that it has to catch up.
+    /// A key frame in each such time uses `shareOfKeyFrames` of the bit rate.
     var replayAge: TimeSpan {
         guard let keyFrame, let bitrate, bitrate.bitsPerSecond > 0 else { return LayerSwitch.replayAge }
         let seconds = Double(keyFrame.byteCount * 8) / (Double(bitrate.bitsPerSecond) * Self.shareOfKeyFrames)

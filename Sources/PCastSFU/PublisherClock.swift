@@ -34,8 +34,8 @@ struct PublisherClock {
     }
 
     /// Converts a time of the publisher to the SFU's clock. `arrival` is the arrival of the report that states the
-    /// time.
-    /// Returns nil before the first report, and if the result is implausible. Two tracks of a publisher may disagree.
+    /// time. Returns nil before the first report, and if the result is implausible. Two tracks of a publisher may
+    /// disagree.
     func relayTime(of time: WallTime, arrival: WallTime) -> WallTime? {
         guard let offset else { return nil }
         let relayTime = time + offset

@@ -6,8 +6,7 @@ import PCastWebRTC
 /// `PauseRequest`.
 extension SFU {
     /// Subscribes a viewer to tracks from its answer on, before it can be reached. A paused publisher resumes during
-    /// the
-    /// viewer's handshake, so that joining takes at most one more round trip to the publisher.
+    /// the viewer's handshake, so that joining takes at most one more round trip to the publisher.
     mutating func beginTaking(viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         if viewers[index].sender.audio != nil { addTakers(1, of: .audio, stream: stream, at: now) }
@@ -71,8 +70,7 @@ extension SFU {
     }
 
     /// Whether any track of a stream should send: it is wanted, or it has not been asked to pause yet. No track is
-    /// asked
-    /// before its first packet.
+    /// asked before its first packet.
     private func isAnythingDue(of index: Int) -> Bool {
         let stream = streams.address(index)
         func isDue(_ track: InboundTrack) -> Bool { track.pause.map { $0.isWanted || !$0.isResting } ?? true }

@@ -22,8 +22,7 @@ extension SFU {
     }
 
     /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources
-    /// cannot
-    /// fill the queue.
+    /// cannot fill the queue.
     private func isShakingHands(_ place: PeerIndex, by path: NetworkPath) -> Bool {
         switch place {
         case .publisher(let index):

@@ -35,8 +35,7 @@ extension SFU {
     }
 
     /// Creates the stream of a publisher whose session is negotiated. The publisher was admitted, or sent an offer, at
-    /// the
-    /// time `began`.
+    /// the time `began`.
     mutating func enterPublisher(
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
@@ -178,8 +177,7 @@ extension SFU {
     }
 
     /// Rejects a description whose media all flow in the wrong direction or not at all, because its sender used the
-    /// wrong
-    /// endpoint. A description without media is not rejected here; it has no common codec.
+    /// wrong endpoint. A description without media is not rejected here; it has no common codec.
     static func require(
         _ description: SessionDescription, that flows: (MediaDirection) -> Bool
     ) throws(SFUError) {

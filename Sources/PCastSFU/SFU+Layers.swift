@@ -158,8 +158,7 @@ extension SFU {
     // MARK: Key frames
 
     /// Repeats the request for a key frame when a viewer has waited for one second. The home shard may not have
-    /// received
-    /// the request of a replica. Later there is no repetition, because the source does not answer.
+    /// received the request of a replica. Later there is no repetition, because the source does not answer.
     mutating func askOnceMore(stream index: Int, at now: Instant) {
         askForKeyFrames(stream: index, whereWaited: .seconds(Int64(1))..<(.seconds(Int64(2))), at: now)
     }

@@ -5,10 +5,8 @@ import PCastWebRTC
 /// The migration of peers whose address changes, because a NAT lost its binding or the network changed.
 ///
 /// A media packet from an unknown path identifies its sender only by its SSRC. The peer whose keys authenticate the
-/// packet
-/// is its sender. That peer receives one binding request on the new path, which is used once the peer answers. Packets
-/// that
-/// are not authentic or were received before cause no migration.
+/// packet is its sender. That peer receives one binding request on the new path, which is used once the peer answers.
+/// Packets that are not authentic or were received before cause no migration.
 extension SFU {
     /// Processes a packet of a peer that may have migrated. Returns true if a peer authenticated it.
     mutating func handleMigration(

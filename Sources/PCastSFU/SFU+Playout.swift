@@ -7,8 +7,7 @@ extension SFU {
     /// Returns the values of WebRTC's playout-delay header extension.
     ///
     /// Minimum and maximum are equal if all viewers show the same frame; a browser then uses a buffer of that length.
-    /// Both are
-    /// zero on a low-jitter path.
+    /// Both are zero on a low-jitter path.
     func playoutDelay(stream index: Int, least: TimeSpan, isLowJitter: Bool) -> PlayoutDelay {
         if let together = streams[index].playout { return PlayoutDelay(minimum: together, maximum: together) }
         if isLowJitter, least == .zero { return PlayoutDelay(minimum: .zero, maximum: .zero) }

@@ -19,8 +19,7 @@ extension SFU {
     }
 
     /// Prefetches the state of the viewers whose reports arrived in a batch. Their state is scattered and has not been
-    /// used
-    /// since the last frame, so the loads of several viewers overlap.
+    /// used since the last frame, so the loads of several viewers overlap.
     public mutating func expect(from paths: Span<NetworkPath>) {
         guard viewers.count > Self.nearViewers else { return }
         var expected = [Int]()

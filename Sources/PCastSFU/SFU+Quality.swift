@@ -3,8 +3,7 @@ import PCastRTP
 import PCastWebRTC
 
 /// The data quality of each end (Phenix: "Data Quality Feedback"). It is measured each half second, and an event
-/// reports
-/// each change.
+/// reports each change.
 extension SFU {
     mutating func lookAtQuality(stream index: Int, at now: Instant) {
         guard let due = streams[index].quality.nextLook, now >= due, !streams[index].isEnding else { return }

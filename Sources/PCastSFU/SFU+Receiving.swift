@@ -45,8 +45,7 @@ extension SFU {
     }
 
     /// Returns the peer of a datagram, by its path. A connectivity check is assigned by its ufrag, because another peer
-    /// may
-    /// now use the path. A path is recorded after a check has found and authenticated its peer.
+    /// may now use the path. A path is recorded after a check has found and authenticated its peer.
     mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
@@ -132,8 +131,7 @@ extension SFU {
     }
 
     /// Waits for the other packets of a frame, so that they are sent together: no viewer shows a part of a frame, and
-    /// each
-    /// message to the kernel has a fixed cost. The wait is limited to `gatheringTime`.
+    /// each message to the kernel has a fixed cost. The wait is limited to `gatheringTime`.
     private mutating func gather(stream index: Int, at now: Instant) {
         guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }
         streams[index].gathersUntil = now + Self.gatheringTime
@@ -192,8 +190,7 @@ extension SFU {
     }
 
     /// Forwards a viewer's request for a key frame of the layer that it sees. A key frame that is already requested
-    /// serves
-    /// the viewer too. A viewer that is alone may always request one; others have a budget.
+    /// serves the viewer too. A viewer that is alone may always request one; others have a budget.
     private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
         guard viewers[index].drain == nil else { return }
         // A key frame would only add to the queue of a full link.

@@ -5,10 +5,8 @@ import PCastWebRTC
 /// Streams with viewers on several shards.
 ///
 /// Each shard with viewers, except the publisher's, has a replica. The home shard sends it the publisher's decrypted
-/// packets,
-/// one copy for each shard, and the replica processes them as the home shard does. It sends requests for the publisher
-/// to the
-/// home shard.
+/// packets, one copy for each shard, and the replica processes them as the home shard does. It sends requests for the
+/// publisher to the home shard.
 extension SFU {
     /// The time without a message from the home shard after which a replica ends. The message about the end may be
     /// lost.
@@ -50,8 +48,7 @@ extension SFU {
     }
 
     /// Whether a stream exists on this shard with that publisher and has not ended. The creator of a replica asks the
-    /// home
-    /// shard again, because a stream that ended meanwhile could not notify the replica.
+    /// home shard again, because a stream that ended meanwhile could not notify the replica.
     public func goesOn(_ snapshot: StreamSnapshot) -> Bool {
         guard let index = streamPlaces[snapshot.id] else { return false }
         return streams[index].peer == snapshot.publisher && !streams[index].isEnding
@@ -66,8 +63,7 @@ extension SFU {
     // MARK: From home to replica
 
     /// Sends bytes of a publisher to all replicas. `shardMessage` creates the message from the publisher and the range
-    /// of
-    /// the bytes.
+    /// of the bytes.
     mutating func shareWithReplicas(
         _ datagram: UnsafeRawBufferPointer, of index: Int,
         as shardMessage: (PeerID, Range<Int>) -> ShardMessageBatch.ShardMessage

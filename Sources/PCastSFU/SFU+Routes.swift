@@ -39,8 +39,7 @@ extension SFU {
     }
 
     /// Removes a path unless another peer has taken it over. A connection that no peer uses any more is closed, because
-    /// its
-    /// peer may have disappeared without closing it.
+    /// its peer may have disappeared without closing it.
     private mutating func forget(_ path: NetworkPath, of place: PeerIndex) {
         guard paths[path] == place else { return }
         paths[path] = nil

@@ -69,8 +69,7 @@ extension SFU {
     // MARK: Media
 
     /// Sends each viewer of a stream the packets that it does not have yet. Returns true if the batch is full; the next
-    /// call
-    /// continues with the same viewer.
+    /// call continues with the same viewer.
     private mutating func forward(stream index: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let stream = streams.address(index)
         let count = stream.pointee.viewers.count
@@ -101,8 +100,7 @@ extension SFU {
         }
         if forwardVideo(to: place, into: &batch, at: now) { return true }
         // A report that is due follows the packets. The first report of a track follows its first packets (RFC 3550,
-        // section
-        // 6.4.1), because it needs their timestamps.
+        // section 6.4.1), because it needs their timestamps.
         if viewer.pointee.sender.isReportDue(at: now) {
             let wallTime = configuration.clock.wallTime(at: now)
             if viewer.pointee.poll(into: &batch, wallTime: wallTime, at: now) { return true }

@@ -12,8 +12,7 @@ extension SFU {
     }
 
     /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
-    /// order,
-    /// and asks after each iteration.
+    /// order, and asks after each iteration.
     public mutating func pollParcels() -> (shard: Int, batch: ShardMessageBatch)? { shardLinks.poll() }
 
     /// Whether batches are held for a shard that has not returned earlier ones. The driver polls again when a batch is
@@ -65,8 +64,7 @@ extension SFU {
     public var shardMessagesLost: Int { shardLinks.lost + shardLinks.datagramsLost }
 
     /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
-    /// other
-    /// datagrams.
+    /// other datagrams.
     public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
         guard shardLinks.exist else { return nil }
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
@@ -81,8 +79,7 @@ extension SFU {
     // MARK: Datagrams
 
     /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer. Such datagrams have a
-    /// queue
-    /// of their own, because they are not authenticated yet.
+    /// queue of their own, because they are not authenticated yet.
     mutating func handOver(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
@@ -94,8 +91,7 @@ extension SFU {
     }
 
     /// Asks the other shards whether a datagram belongs to a peer of theirs that has migrated. The rate is limited,
-    /// because
-    /// anybody can send such datagrams.
+    /// because anybody can send such datagrams.
     mutating func askNeighbours(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {

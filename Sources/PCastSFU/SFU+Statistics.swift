@@ -7,8 +7,7 @@ extension SFU {
     public var figures: [StreamMetrics] { figures(ofViewers: true) }
 
     /// Returns the statistics of each stream. If `ofViewers` is false, the viewers' statistics are omitted, and the
-    /// cost
-    /// does not depend on the number of viewers.
+    /// cost does not depend on the number of viewers.
     public func figures(ofViewers: Bool) -> [StreamMetrics] {
         var all: [StreamMetrics] = []
         for index in 0..<streams.endIndex where streams.contains(index) {

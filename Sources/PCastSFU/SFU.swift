@@ -3,12 +3,10 @@ import PCastRTP
 import PCastWebRTC
 
 /// A selective forwarding unit (RFC 7667, section 3.7) as one value without I/O. It receives publishers' packets and
-/// emits
-/// packets for viewers.
+/// emits packets for viewers.
 ///
 /// Its caller decides who is admitted. A packet is decrypted where it was received, copied once into the log of its
-/// track,
-/// and encrypted from there into each viewer's datagram.
+/// track, and encrypted from there into each viewer's datagram.
 public struct SFU: ~Copyable, DatagramMachine {
     private(set) var configuration: SFUConfiguration
     var generator: any RandomNumberGenerator & Sendable
@@ -150,8 +148,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     }
 
     /// Inserts a peer's next deadline into the heap if it is earlier than the scheduled one. A peer that has something
-    /// to
-    /// send is scheduled after it was sent, because until then its deadline is the one that just passed.
+    /// to send is scheduled after it was sent, because until then its deadline is the one that just passed.
     mutating func schedule(publisher index: Int) {
         guard !streams[index].hasControl, let deadline = streams[index].deadline else { return }
         if let scheduled = streams[index].scheduled, scheduled <= deadline { return }
@@ -191,8 +188,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     }
 
     /// Schedules one viewer alone. The others are not served with it: among thousands of viewers one always lacks a
-    /// packet,
-    /// and to serve them all takes as long as a frame.
+    /// packet, and to serve them all takes as long as a frame.
     mutating func giveTurn(viewer index: Int) {
         guard !viewers[index].hasTurn else { return }
         viewers[index].hasTurn = true

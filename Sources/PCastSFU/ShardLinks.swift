@@ -11,8 +11,7 @@ struct ShardLinks {
     private static let unreadLimit = 2
 
     /// The maximum number of batches of unauthenticated datagrams for one shard. A flood of them never uses the
-    /// capacity of
-    /// media.
+    /// capacity of media.
     static let maximumDatagramBatches = 32
     private static let leastDatagramBatches = 2
 

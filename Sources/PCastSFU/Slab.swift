@@ -1,8 +1,7 @@
 /// A container of values at stable addresses, identified by small numbers that are reused after a removal.
 ///
 /// It is meant for noncopyable values that own memory, such as a viewer or a track. Reading a value neither copies it
-/// nor
-/// counts a reference. The container grows in chunks, and its owner bounds it.
+/// nor counts a reference. The container grows in chunks, and its owner bounds it.
 struct Slab<Element: ~Copyable>: ~Copyable {
     private static var chunkSize: Int { 64 }
     private var chunks: [UnsafeMutablePointer<Element>] = []

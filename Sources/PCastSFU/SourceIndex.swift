@@ -1,12 +1,10 @@
 /// The peers by the SSRCs that they send with, to find a peer that has migrated.
 ///
 /// An SSRC is unique only within a session. Browsers that only receive send their reports with the SSRC 1, so several
-/// peers
-/// may have the same one. The authentication of the packet determines its sender.
+/// peers may have the same one. The authentication of the packet determines its sender.
 struct SourceIndex: Equatable {
     /// The maximum number of peers for one SSRC, because each candidate costs one attempt to authenticate. Further
-    /// peers are
-    /// found by their next check.
+    /// peers are found by their next check.
     static let maximumPlaces = 8
 
     private var places: [UInt32: [PeerIndex]] = [:]

@@ -51,8 +51,7 @@ public struct StreamMetrics: Hashable, Sendable {
     /// The number of viewers with each data quality.
     public var viewerQualities: [DataQuality: Int] = [:]
     /// The number of viewers that receive each video layer, by its index in the publisher's order. Viewers without
-    /// video are
-    /// not included.
+    /// video are not included.
     public var viewersOfLayers: [Int: Int] = [:]
     /// The sum of the estimated bandwidths of the viewers' links.
     public var estimates = Bitrate(bitsPerSecond: 0)

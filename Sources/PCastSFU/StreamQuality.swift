@@ -6,8 +6,7 @@ import PCastWebRTC
 struct StreamQuality {
     static let interval = TimeSpan.milliseconds(500)
     /// The interval at which viewers' links are examined. It is shorter, because packets beyond a link's rate are lost
-    /// until
-    /// the publisher reacts.
+    /// until the publisher reacts.
     static let linksInterval = TimeSpan.milliseconds(200)
 
     /// The time of the next measurement; nil before the publisher is connected.

@@ -4,8 +4,7 @@ import PCastWebRTC
 /// The state that another shard needs to create a replica of a stream.
 ///
 /// The publisher's packets arrive at the home shard, which forwards them to the replica. Some state, such as which SSRC
-/// is
-/// which layer, is sent only once by the publisher, and the replica would miss it.
+/// is which layer, is sent only once by the publisher, and the replica would miss it.
 public struct StreamSnapshot: Sendable {
     /// The identifier of the stream.
     public let id: StreamID

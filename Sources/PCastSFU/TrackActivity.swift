@@ -40,8 +40,7 @@ struct TrackActivity {
     private func isSilent(at now: Instant) -> Bool { lastArrival.map { now - $0 >= Self.silence } ?? true }
 
     /// The bit rate over the last 0.8 s; nil before that time has passed. If packets have just stopped, it is the last
-    /// bit
-    /// rate before; later it is nil.
+    /// bit rate before; later it is nil.
     func bitrate(at now: Instant) -> Bitrate? {
         guard let start, let lastArrival, now - start >= Self.silence, !isSilent(at: now) else { return nil }
         let end = now - lastArrival > Self.span ? lastArrival : now

@@ -1,6 +1,5 @@
 /// The layers of a stream's video in the publisher's order, at stable addresses. There is one without simulcast, and
-/// one
-/// that does not exist without video.
+/// one that does not exist without video.
 struct VideoLayers: ~Copyable {
     private let tracks: UnsafeMutablePointer<PublishedTrack>
     let count: Int

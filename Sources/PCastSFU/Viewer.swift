@@ -72,8 +72,7 @@ struct Viewer: ~Copyable {
     }
 
     /// The deadline for everything that is not paced. It includes `timerSlack`, because thousands of viewers would
-    /// otherwise
-    /// wake the thread one by one.
+    /// otherwise wake the thread one by one.
     var deferrableDeadline: Instant? {
         mutating get {
             let due = Instant.earlier(transport.deadline, deadlines.next)
@@ -141,8 +140,7 @@ struct Viewer: ~Copyable {
     }
 
     /// Sends the available video of a layer, and adds the number of packets to `count`. It stops after a frame if a
-    /// switch
-    /// of layers or a replay is in progress.
+    /// switch of layers or a replay is in progress.
     mutating func sendVideo(
         _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> VideoSending {

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// `docs/migrate`: the Swift of its samples stands in a file that is compiled with the tests, and the tests that it names exist.
+/// `docs/migrate`: the Swift of its samples stands in a file that is compiled with the tests, and the tests that it
+/// names exist.
 @Suite("The pages about other SDKs")
 struct MigrationPagesTests {
     private static let pages = ["brightcove", "easelive", "phenix", "quickplay", "videokit"]

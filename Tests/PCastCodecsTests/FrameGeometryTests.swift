@@ -82,7 +82,8 @@ import Testing
         }
     }
 
-    /// The worst comb of a frame: how far a row lies outside of its neighbours, on average over its brightest moving part.
+    /// The worst comb of a frame: how far a row lies outside of its neighbours, on average over its brightest moving
+    /// part.
     private static func combing(_ frame: VideoFrame) -> Double {
         var (sum, count) = (0, 0)
         for row in 1..<frame.dimensions.height - 1 {

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Media that is cut off on every way while its session is not: ICE restarts, and the call goes on by another address.
+    /// Media that is cut off on every way while its session is not: ICE restarts, and the call goes on by another
+    /// address.
     @Suite("ICE restarts", .enabled(if: ThisMachine.hasNamespaces))
     struct RestartTests {
         /// The platform's log message about a restart.
@@ -120,8 +121,8 @@ extension EndToEnd {
             try await sitOut(networks)
         }
 
-        /// Cuts media off, until the platform has heard of a restart. One that came before was for TURN, by a page that had
-        /// no connection within a second.
+        /// Cuts media off, until the platform has heard of a restart. One that came before was for TURN, by a page that
+        /// had no connection within a second.
         private static func sitOut(_ networks: TwoNetworks) async throws {
             let program = networks.platform.program
             let earlier = program.messages.lines.values

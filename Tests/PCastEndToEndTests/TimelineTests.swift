@@ -5,7 +5,8 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// A game's timeline from its producer to its viewer, scenario 10 of the playback reference, section 8; without the page.
+    /// A game's timeline from its producer to its viewer, scenario 10 of the playback reference, section 8; without the
+    /// page.
     @Suite("Timelines", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython))
     struct TimelineTests {
         /// Notes what was told, and up to which moment the picture showed the game by then.

@@ -4,8 +4,7 @@ import PCastSFU
 import PCastWebRTC
 
 /// A publisher, an SFU and its viewers on a `Stage`. The viewers join and then send nothing more, so all further work
-/// is
-/// that of the SFU.
+/// is that of the SFU.
 final class ForwardingStage {
     private var sfu: SFU
     private let relayAddress = Stage.relayAddress
@@ -21,8 +20,7 @@ final class ForwardingStage {
     /// The number of datagrams that left the SFU in `forward`.
     private(set) var forwarded = 0
     /// The number of runs of datagrams of equal size to one viewer, of which the last may be shorter. Segmentation
-    /// sends a run
-    /// at once.
+    /// sends a run at once.
     private(set) var runs = 0
 
     /// Connects the peers; nil if they cannot connect.

@@ -15,8 +15,7 @@ struct LiveServer {
     let partDuration = TimeSpan.milliseconds(500)
 
     /// Creates a server with a number of segments of 3.5 to 4 s. If `dates` is true, some segments state their date,
-    /// and so
-    /// does each one that begins with a discontinuity, at which the wall clock jumps.
+    /// and so does each one that begins with a discontinuity, at which the wall clock jumps.
     init(seed: UInt64, count: Int = 60, discontinuities: Bool = true, dates: Bool = true, first: Int64 = 0) {
         var generator = SeededGenerator(seed: seed)
         var segments: [MediaSegment] = []

@@ -10,8 +10,8 @@ extension Machine {
     static var now: Instant { MonotonicClock.now() }
     static var wallTime: WallTime { MonotonicClock.wallTime() }
 
-    /// Runs something with the rights of nobody where files are concerned, which on Linux a thread has for itself; Swift's
-    /// Glibc leaves the call out.
+    /// Runs something with the rights of nobody where files are concerned, which on Linux a thread has for itself;
+    /// Swift's Glibc leaves the call out.
     static func asNobody(_ body: () -> Void) throws {
         typealias Call = @convention(c) (UInt32) -> Int32
         guard let symbol = dlsym(nil, "setfsuid") else { throw Failure(description: "no setfsuid") }
@@ -130,8 +130,8 @@ final class Recording: Sendable {
         return state.withLock { $0.frames }
     }
 
-    /// Waits until so many frames have come one after another without silence or a loss, and answers all. A host that is busy
-    /// holds the machine up, which overruns its devices.
+    /// Waits until so many frames have come one after another without silence or a loss, and answers all. A host that
+    /// is busy holds the machine up, which overruns its devices.
     func frames(steady count: Int) throws -> [AudioFrame] {
         try Machine.wait(for: "\(count) steady frames of sound") {
             if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }

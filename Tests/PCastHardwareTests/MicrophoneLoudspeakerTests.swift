@@ -22,7 +22,8 @@ extension Hardware {
                 samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: index * 960, rate: .opus))
         }
 
-        /// Plays `count` frames from an instant on, each a while before it is due; returns when the last was handed over.
+        /// Plays `count` frames from an instant on, each a while before it is due; returns when the last was handed
+        /// over.
         private func play(
             _ presenter: AudioPresenter, from start: Instant, count: Int64, frequency: Double, level: Double
         ) {
@@ -63,7 +64,8 @@ extension Hardware {
         private struct Hearing {
             var statistics: LoudspeakerStatistics
             var isDisturbed: Bool
-            /// How much after it was due the tone began, by the microphone's times and by what is told of what is played.
+            /// How much after it was due the tone began, by the microphone's times and by what is told of what is
+            /// played.
             var late: TimeSpan?
             var toldLate: TimeSpan?
             /// The middle of the tone.

@@ -31,8 +31,8 @@ struct StreamReadersTests {
         #expect(await oldest.reduce(into: []) { $0.append($1) } == [1, 2])
     }
 
-    /// A task that is cancelled holds what yielding to it waits for while it lets go of its stream. When that waited for the
-    /// teller's lock, both waited for ever.
+    /// A task that is cancelled holds what yielding to it waits for while it lets go of its stream. When that waited
+    /// for the teller's lock, both waited for ever.
     @Test("readers are cancelled in the middle of what they are told, and nobody waits for ever")
     func cancelled() async throws {
         let readers = Mutex(StreamReaders<Int>(.newest(1)))

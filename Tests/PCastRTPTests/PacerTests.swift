@@ -57,7 +57,8 @@ import Testing
 
     @Test("a picture that is not much larger than others leaves whole, and a large one in bursts of 5 ms")
     func wholePictures() {
-        // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen; eight packets are those of 30 pictures a second at 2.4 Mbit/s.
+        // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen; eight packets are those of 30 pictures a second at 2.4
+        // Mbit/s.
         var pacer = Pacer(target: .kilobits(2_500))
         #expect(whole(8, by: &pacer, at: Self.start) == 8)
         #expect(whole(3, by: &pacer, at: Self.start) == 0, "nothing behind it, before its time")

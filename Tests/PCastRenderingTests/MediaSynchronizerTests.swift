@@ -15,8 +15,7 @@ private struct Sender {
     var drift: Int64 = 0
 
     /// Sends a frame that was captured `milliseconds` after the origin and was ready after `delay`. Returns the time
-    /// from
-    /// capture to presentation in milliseconds; nil if the frame comes after a stall.
+    /// from capture to presentation in milliseconds; nil if the frame comes after a stall.
     mutating func send(_ media: MediaType, capturedAt milliseconds: Int64, delay: Int64) -> Double? {
         let span = TimeSpan.milliseconds(milliseconds)
         let captured = Self.instantOrigin + span

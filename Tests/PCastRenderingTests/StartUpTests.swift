@@ -19,10 +19,8 @@ private struct JoiningViewer {
     private(set) var skipped = 0
 
     /// Returns the frames that the platform sends to a viewer that joins `age` milliseconds after a key frame: all
-    /// frames
-    /// since in a burst, and then each as it arrives. If `newerKeyFrame` is set, only the key frame and all frames from
-    /// a newer
-    /// one on are sent.
+    /// frames since in a burst, and then each as it arrives. If `newerKeyFrame` is set, only the key frame and all
+    /// frames from a newer one on are sent.
     static func replay(age: Double, newerKeyFrame: Double?, for length: Double) -> [Received] {
         var frames: [Received] = []
         var captured = -age

@@ -11,8 +11,7 @@ struct ForwardingCostTests {
     private let program = ForwardingRun.program ?? ""
 
     /// The limits of instructions per packet: of the project's code, including a tenth of receiving a publisher's
-    /// packet, and
-    /// of all code except OpenSSL's library.
+    /// packet, and of all code except OpenSSL's library.
     private static let limit = (own: 3_300, beside: 4_300)
 
     @Test("forwarding takes a bounded number of instructions", .enabled(if: ForwardingRun.valgrind != nil))

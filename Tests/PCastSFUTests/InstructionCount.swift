@@ -10,8 +10,7 @@ struct InstructionCount {
     func of(_ word: String) -> Int { instructions.filter { $0.key.contains(word) }.values.reduce(0, +) }
 
     /// Reads callgrind's output format. `ob=` names the object file of the lines that follow. Each cost line ends with
-    /// a
-    /// count, and the line after `calls=` is the cost of the called function.
+    /// a count, and the line after `calls=` is the cost of the called function.
     init(_ profile: String) {
         var names: [Substring: String] = [:]
         var current = ""

@@ -47,8 +47,7 @@ struct PacingTests {
             #expect(times[Self.count - 1] < .milliseconds(20 + 210))
             #expect(times[Self.count - 1] > .milliseconds(20 + 50))
             // The first packets leave at the rate that sends the frame within 200 ms, in bursts of 5 ms. The last ones
-            // are no more than a
-            // usual frame and leave together, which takes 16 ms.
+            // are no more than a usual frame and leave together, which takes 16 ms.
             let burst = times.indices.map { first in
                 times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
             }

@@ -287,8 +287,7 @@ struct PauseTests {
         video.send(isKeyFrame: true, from: publisher, by: network)
         for _ in 0..<60 { video.send(from: publisher, by: network) }
         // The publisher pauses by itself. Its sequence numbers continue, and its timestamps advance by more than half
-        // of their
-        // range.
+        // of their range.
         let pause = TimeSpan.seconds(60 as Int64)
         network.run(for: pause)
         video.timestamp &+= UInt32(pause.seconds * 90_000)

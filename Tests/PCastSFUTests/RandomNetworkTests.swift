@@ -7,8 +7,7 @@ import Testing
 /// A publisher, the SFU and up to four viewers over random bad networks.
 ///
 /// No frame may arrive twice, modified or at a wrong time, and no nonce may be used twice. After the networks have
-/// healed,
-/// all frames must arrive again. `PCAST_SEED=N` runs one seed again; `PCAST_FULL=1` runs all 500.
+/// healed, all frames must arrive again. `PCAST_SEED=N` runs one seed again; `PCAST_FULL=1` runs all 500.
 struct RandomNetworkTests {
     private static let seeds: [UInt64] = {
         let environment = ProcessInfo.processInfo.environment

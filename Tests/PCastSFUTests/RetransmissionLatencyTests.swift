@@ -43,8 +43,7 @@ struct RepairDelayTests {
     }
 
     /// Returns the loss rates that congestion control measures on a hop with independent losses: a mean of windows of
-    /// seventy
-    /// packets.
+    /// seventy packets.
     private static func losses(of share: Double, looks: Int, seed: UInt64) -> [Double] {
         var generator = SeededGenerator(seed: seed)
         var rate: Double?

@@ -7,8 +7,7 @@ import Testing
 @testable import PCastSFU
 
 /// Viewers of publishers that do not answer requests for key frames, or cannot be asked. They begin at the last key
-/// frame in
-/// the log.
+/// frame in the log.
 struct UnansweredRequestTests {
     /// A publisher whose encoder makes a key frame at an interval, and on request only if the test wants it.
     private final class Source {

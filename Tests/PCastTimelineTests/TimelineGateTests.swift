@@ -204,8 +204,8 @@ struct TimelineGateTests {
         }
     }
 
-    /// The events that may be known at a moment, by the rule and without the gate's own code: an event from its own time on,
-    /// each later revision of it from the later of its time and the time at which it was recorded.
+    /// The events that may be known at a moment, by the rule and without the gate's own code: an event from its own
+    /// time on, each later revision of it from the later of its time and the time at which it was recorded.
     private func oracle(_ log: TimelineLog, at moment: TimelineMoment) -> [TimelineEventID: SequenceNumber] {
         guard case .at(let now) = moment else { return [:] }
         var newest: [TimelineEventID: TimelineRevision] = [:]

@@ -1,11 +1,12 @@
 import Foundation
 import PCastCompatibility
 
-/// A program that views a stream by the samples of Phenix's documentation, in Swift by the names that Apple's importer gives to
-/// what they call. The tests run it, because a display and an audio device are named by the environment of a process.
+/// A program that views a stream by the samples of Phenix's documentation, in Swift by the names that Apple's importer
+/// gives to what they call. The tests run it, because a display and an audio device are named by the environment of a
+/// process.
 ///
-/// Usage: PCastViewing URI AUTHENTICATION-TOKEN STREAM-TOKEN. Its standard input takes commands, a line each, and each is answered
-/// by a line. What the callbacks receive is written as it happens.
+/// Usage: PCastViewing URI AUTHENTICATION-TOKEN STREAM-TOKEN. Its standard input takes commands, a line each, and each
+/// is answered by a line. What the callbacks receive is written as it happens.
 @main
 enum Viewing {
     static func main() async throws {

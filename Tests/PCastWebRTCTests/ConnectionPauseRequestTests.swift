@@ -11,8 +11,7 @@ struct ConnectionPauseRequestTests {
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
     /// Returns the requests within a range of time, polled every millisecond. Packets arrive every 20 ms while
-    /// `newest`, which
-    /// counts them, is not nil.
+    /// `newest`, which counts them, is not nil.
     private func asked(
         _ request: inout PauseRequest, from first: Int64, to last: Int64, newest: inout UInt16?
     ) -> [(at: Int64, kind: PauseResume.Kind, pauseID: UInt16)] {

@@ -8,8 +8,7 @@ struct MediaReceiverTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
     /// Returns the sections of a publisher whose audio, its last section, has no transport-wide sequence numbers, as
-    /// with
-    /// Firefox, and uses their ID for another extension.
+    /// with Firefox, and uses their ID for another extension.
     private static func sections() throws -> [NegotiatedMedia] {
         var generator = SystemRandomNumberGenerator()
         let offer = Offer(

@@ -20,8 +20,7 @@ struct SourceBindingTests {
         }
 
         /// Lets the receiver process a packet. `mid` is the packet's MID; nil for that of its section, empty for none.
-        /// `repairs`
-        /// makes it a retransmission of that sequence number.
+        /// `repairs` makes it a retransmission of that sequence number.
         @discardableResult
         mutating func receive(
             _ number: UInt16, of type: MediaType = .audio, ssrc: UInt32, mid: String? = nil, rid: String? = nil,

@@ -164,8 +164,7 @@ struct VideoWindowTests {
     }
 
     /// Showing a frame wakes the thread of windows. This must not use the display, which ended the program in one of
-    /// three
-    /// rounds. SDL must not continue without the display, which crashed in one of six rounds.
+    /// three rounds. SDL must not continue without the display, which crashed in one of six rounds.
     @Test("a display that goes away loses the window and not the program, however many pictures come", arguments: 0..<6)
     func lostWhileDrawing(round: Int) throws {
         let server = try DisplayServer()

@@ -6,8 +6,8 @@ import PCastRendering
 import PCastWindow
 import Synchronization
 
-/// A program with a window that its standard input commands, a line each, and that answers each with a line: the tests of
-/// windows run it, because a display is named by the environment of a process.
+/// A program with a window that its standard input commands, a line each, and that answers each with a line: the tests
+/// of windows run it, because a display is named by the environment of a process.
 ///
 /// Windows' events are told as they happen, as lines that begin with “event”.
 @main

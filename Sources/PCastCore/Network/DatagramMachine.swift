@@ -17,7 +17,8 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// peers may prefetch their memory.
     mutating func expect(from paths: Span<NetworkPath>)
 
-    /// Advances the time. It is called when `deadline` or `earliestDeadline` is reached, and has no effect at other times.
+    /// Advances the time. It is called when `deadline` or `earliestDeadline` is reached, and has no effect at other
+    /// times.
     mutating func advance(to now: Instant)
 
     /// Appends pending datagrams to the batch. Returns true if the batch is full and more are pending: the driver then

@@ -21,8 +21,7 @@ public enum PlaylistLimits {
     /// Attributes of the author in one date range. Those of further names are left out.
     static let dateRangeAttributes = 256
     /// The maximum size of all date ranges, in bytes of text, because an update of a playlist adds to earlier ones. The
-    /// oldest
-    /// ones are omitted.
+    /// oldest ones are omitted.
     static let dateRangesSize = 4 << 20
 
     /// The things that a playlist contains in numbers.

@@ -36,7 +36,7 @@ actor StreamDirectory {
         var quality = DataQuality.good
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
         let entered: Instant
-        /// The reason of whoever ended it intentionally.
+        /// The reason given by the client or job that ended it intentionally.
         var ending: (reason: StreamEndedReason, description: String)?
     }
 

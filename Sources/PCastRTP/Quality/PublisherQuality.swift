@@ -5,7 +5,7 @@ public import PCastCore
 ///
 /// | row | cause |
 /// |---|---|
-/// | NoData, None | Nothing of what is expected arrives, for an unknown reason. |
+/// | NoData, None | No expected media arrive, for an unknown reason. |
 /// | NoData, UploadLimited | Nothing arrives, and before that the uplink was limited by available bandwidth or loss. |
 /// | All, None | Everything that is published arrives in full quality. |
 /// | All, UploadLimited | The uplink has too little bandwidth for what the publisher wants to send, or loses much. |
@@ -13,9 +13,9 @@ public import PCastCore
 /// | AudioOnly, UploadLimited | Audio arrives without video over a limited uplink. |
 /// | AudioOnly, NetworkLimited | Viewers lack bandwidth for video, or the stream was lowered until none was left. |
 ///
-/// Deliberate actions of the publisher, such as muting a track or stopping the camera, do not affect the data quality. It
-/// is All with reason None, and ``hasVideo`` states whether video is available. The same applies before the first media
-/// arrives.
+/// Deliberate actions of the publisher, such as muting a track or stopping the camera, do not affect the data quality.
+/// It is All with reason None, and ``hasVideo`` states whether video is available. The same applies before the first
+/// media arrives.
 ///
 /// Media is silent if none arrives for a second, or for four seconds if fewer than five packets per second arrive. If
 /// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame.
@@ -169,7 +169,7 @@ public struct PublisherQuality: Sendable {
         return isLimited && !lacksVideo ? DataQuality(status: .all, reason: .uploadLimited) : .good
     }
 
-    /// Returns the row if nothing of what is expected arrives.
+    /// Returns the row if no expected media arrive.
     private mutating func silence(
         _ observation: Observation, isLimited: Bool, expectsAudio: Bool
     ) -> DataQuality {

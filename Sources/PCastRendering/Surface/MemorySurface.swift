@@ -2,8 +2,8 @@ import PCastCodecs
 public import PCastCore
 import Synchronization
 
-/// A render surface in memory, for a process without a display: it keeps the newest frame, and paints it into pixels when it is
-/// asked to.
+/// A render surface in memory, for a process without a display: it keeps the newest frame, and paints it into pixels
+/// when it is asked to.
 ///
 /// It is ready from the beginning and is never lost.
 public final class MemorySurface: RenderSurface {

@@ -84,8 +84,7 @@ struct TerminalInput {
     }
 
     /// Returns a click if an xterm mouse report is about the left button; nil otherwise. The button of a report also
-    /// has
-    /// bits for modifiers, motion and the wheel.
+    /// has bits for modifiers, motion and the wheel.
     private static func isLeft(_ button: Int) -> Item? { button & 0b1110_0011 == 0 ? .click : nil }
 
     private static func key(_ byte: UInt8) -> SurfaceKey? {

@@ -4,7 +4,8 @@ import Testing
 
 @testable import PCastDevices
 
-/// "The value must be coordinates as a CGPoint object where [0;0] is the top left of the image, and [1;1] the bottom right."
+/// "The value must be coordinates as a CGPoint object where [0;0] is the top left of the image, and [1;1] the bottom
+/// right."
 @Suite("The focus target")
 struct FocusTargetTests {
     /// The position of the brightest sample, as part of the width and the height.

@@ -34,8 +34,7 @@ struct EchoScene {
     }
 
     /// Returns the output of the canceller, one array for each channel; lost frames are silence. `visit` receives each
-    /// frame's
-    /// number before the frame is processed.
+    /// frame's number before the frame is processed.
     func run(
         _ canceller: EchoCanceller, into loudspeaker: Loudspeaker, visit: (Int) -> Void = { _ in }
     ) -> [[Int16]] {

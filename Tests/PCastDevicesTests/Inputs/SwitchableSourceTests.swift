@@ -189,8 +189,7 @@ private final class Bench: Sendable {
     }
 
     /// Creates a source. The timeout is longer than the test unless it is examined, because on a busy machine the test
-    /// may
-    /// wait while the source's own thread runs.
+    /// may wait while the source's own thread runs.
     func slot(timeout: TimeSpan = .seconds(3_600), start: Bool = true) throws -> SwitchableSource<String> {
         let slot = SwitchableSource<String>(
             name: "bench", source: try open(), timeout: timeout,

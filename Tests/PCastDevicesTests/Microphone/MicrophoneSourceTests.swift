@@ -5,7 +5,8 @@ import Testing
 
 @testable import PCastDevices
 
-/// alsa-lib's own code on PCMs that need no hardware: they hand over whatever is asked of them, so the source paces itself.
+/// alsa-lib's own code on PCMs that need no hardware: they hand over whatever is asked of them, so the source paces
+/// itself.
 @Suite("A microphone on alsa-lib's own devices", .serialized)
 struct MicrophoneSourceTests {
     private func frames(of source: MicrophoneSource, count: Int) async throws -> [AudioFrame] {

@@ -48,8 +48,7 @@ final class TestXClient {
     }
 
     /// Creates a window that no window manager changes, and returns when it is shown. The border is white, with a width
-    /// in
-    /// pixels.
+    /// in pixels.
     func window(_ colour: Colour, x: Int, y: Int, width: Int, height: Int, border: Int = 0) -> UInt32 {
         let window = xcb_generate_id(connection)
         var values = [pixel(colour), pixel(.white), 1]

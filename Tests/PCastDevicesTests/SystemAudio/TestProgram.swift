@@ -2,17 +2,16 @@ import Foundation
 
 /// A program that a test runs and ends.
 ///
-/// Not by Foundation's `Process`: that takes a program which closes the descriptors that it inherits, as sound servers do,
-/// to have ended, and then waits for it where every other program's end is waited for. It also lets programs inherit that
-/// Swift's own threads block most signals, so that they could not be told to end.
+/// Not by Foundation's `Process`: that takes a program which closes the descriptors that it inherits, as sound servers
+/// do, to have ended, and then waits for it where every other program's end is waited for. It also lets programs
+/// inherit that Swift's own threads block most signals, so that they could not be told to end.
 final class TestProgram: Sendable {
     private let id: pid_t
 
     struct DidNotStart: Error {}
 
     /// Starts a program. Input and output are descriptors that the program reads and writes; nil for none. Both remain
-    /// the
-    /// caller's.
+    /// the caller's.
     init(
         _ path: String, _ arguments: [String], environment: [String: String] = ProcessInfo.processInfo.environment,
         input: Int32? = nil,
@@ -90,8 +89,7 @@ final class TestPipe: Sendable {
     }
 
     /// Returns the data until a byte that matches, or until the end. The writing end must be closed or belong to
-    /// another
-    /// process.
+    /// another process.
     func read(until isLast: (UInt8) -> Bool = { _ in false }) -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0

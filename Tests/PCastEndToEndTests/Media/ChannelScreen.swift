@@ -1,7 +1,8 @@
 import PCastCore
 import PCastRendering
 
-/// Reads of each picture that it is shown the strip, and whether a block of magenta stands where a page of the tests has it.
+/// Reads of each picture that it is shown the strip, and whether a block of magenta stands where a page of the tests
+/// has it.
 final class ChannelScreen: RenderSurface {
     struct Sight: Sendable {
         var stamp: TestPatternStamp?

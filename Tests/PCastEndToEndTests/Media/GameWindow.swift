@@ -44,8 +44,7 @@ final class GameWindow: EventSendableDelegate {
     }
 
     /// Opens the beginning of a recording, whose wall clock is given by its frames. `moment` is a time near those of
-    /// its
-    /// frames.
+    /// its frames.
     func open(recording: String, near moment: WallTime, of uri: String) async throws {
         player.set(video: Video(recording), play: true)
         _ = await screen.sights.first { [screen] _ in screen.sights.values.count >= 30 }
@@ -115,8 +114,7 @@ final class GameWindow: EventSendableDelegate {
     var knowsGoal: Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == "goal" } ?? false }
 
     /// Returns when a notification came first, the number of the frame on the screen then, and the number of the first
-    /// frame
-    /// that was captured at the goal or later.
+    /// frame that was captured at the goal or later.
     func told(_ line: String) -> (moment: WallTime, frame: Int, own: Int)? {
         guard let goal = goal.withLock({ $0 }), let told = told.values.first(where: { $0.line == line }),
             let frame = told.frame

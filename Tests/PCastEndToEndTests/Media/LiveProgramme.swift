@@ -2,8 +2,8 @@ import Foundation
 import PCast
 import PCastCore
 
-/// A programme that is being made, as HTTP Live Streaming with dates, each of whose pictures says which one it is. All of it may
-/// be gone back to.
+/// A programme that is being made, as HTTP Live Streaming with dates, each of whose pictures says which one it is. All
+/// of it may be gone back to.
 struct LiveProgramme: Sendable {
     static let rate = 10
     static let size = Dimensions(width: 320, height: 180)
@@ -44,8 +44,7 @@ struct LiveProgramme: Sendable {
     }
 
     /// Returns the time up to which the last frame of the list includes notifications. After a seek, a frame may have
-    /// been
-    /// on air for a while before the position; any other frame counts from its own time.
+    /// been on air for a while before the position; any other frame counts from its own time.
     func reach(of sights: [StampScreen.Sight]) -> WallTime? {
         guard let last = sights.last else { return nil }
         let rounding = TimeSpan.milliseconds(2)

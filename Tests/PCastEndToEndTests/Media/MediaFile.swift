@@ -56,8 +56,7 @@ struct MediaFile: Sendable {
     }
 
     /// Returns every frame, scaled to a size, in a format of FFmpeg with a number of bytes per frame. The optional
-    /// filter is
-    /// applied before scaling.
+    /// filter is applied before scaling.
     func pictures(
         width: Int, height: Int, format: String, byteCount: Int, filter: String? = nil
     ) async throws -> [ArraySlice<UInt8>] {

@@ -2,7 +2,8 @@ import Foundation
 import PCastCore
 import PCastTimeline
 
-/// A platform that keeps its timelines on disk, may be killed and comes again where it was, and the producer of one game.
+/// A platform that keeps its timelines on disk, may be killed and comes again where it was, and the producer of one
+/// game.
 actor TimelineGround {
     static let league = "NHL"
     static let game = "2354717"
@@ -31,8 +32,7 @@ actor TimelineGround {
     func token() async throws -> String { try await place.token(LocalPlatform.application, "--type", "stream") }
 
     /// Creates a token for viewing one stream. The playout buffer is the minimum time for which its viewer holds
-    /// frames,
-    /// such as `PT1S`; nil for the time that is needed.
+    /// frames, such as `PT1S`; nil for the time that is needed.
     func token(for stream: String, playoutBuffer: String? = nil) async throws -> String {
         let application = LocalPlatform.application
         guard let playoutBuffer else {

@@ -2,8 +2,8 @@ import Foundation
 import PCastOverlay
 import PCastPlayback
 
-/// All who listen to the overlays of a notification centre, as applications do: an observer of each of the 26 names, and one
-/// by types.
+/// All who listen to the overlays of a notification centre, as applications do: an observer of each of the 26 names,
+/// and one by types.
 final class OverlayAudience: Sendable {
     /// How many messages each kind has heard.
     struct Mark: Sendable {

@@ -21,10 +21,8 @@ final class OverlayRollCall {
     /// playback, are not counted.
     ///
     /// `names` are the messages that both kinds of observers receive, each with its number of occurrences. `sent` and
-    /// `received`
-    /// are the page's messages in order. `passing` lists messages that may occur any number of times, such as
-    /// transitional
-    /// states.
+    /// `received` are the page's messages in order. `passing` lists messages that may occur any number of times, such
+    /// as transitional states.
     func call(
         _ what: String, hears names: [OverlayMessage.Name], sent: [String] = [], received: [String] = [],
         passing: Set<OverlayMessage.Name> = [], _ cause: () async throws -> Void

@@ -45,8 +45,7 @@ final class Awaited<Value: Sendable>: Sendable {
     }
 
     /// Returns the first matching value, present or future; nil if there will be none, or none arrives in time. The
-    /// first
-    /// `earlier` values are skipped.
+    /// first `earlier` values are skipped.
     func first(
         after earlier: Int = 0, within limit: Duration = .timeout,
         where matches: @escaping @Sendable (Value) -> Bool = { _ in true }

@@ -5,7 +5,8 @@ import Foundation
 struct ForeignLoad: Sendable {
     /// The share of all processors beyond which smoothness is not judged.
     private static let bearable = 0.2
-    /// A picture at thirty a second: where the machine stood still for longer, a second one has come before it was shown.
+    /// A picture at thirty a second: where the machine stood still for longer, a second one has come before it was
+    /// shown.
     private static let bearableStandstill = Duration.milliseconds(30)
 
     private let beginning = ForeignLoad.reading()

@@ -13,8 +13,7 @@ struct ImpairedPlatform: Sendable {
     private static let bad = "127.0.0.3"
 
     /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
-    /// accepts
-    /// them.
+    /// accepts them.
     static func start(in place: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",

@@ -1,8 +1,8 @@
 /// How long tests wait.
 ///
-/// Waiting costs nothing where what is waited for comes, so that these are long enough for a machine that reads every program
-/// from a slow disk, runs it at a third of the usual speed and stands still for a while. They are no claims about how fast
-/// something is: those compare the times that the programs themselves tell.
+/// Waiting costs nothing where what is waited for comes, so that these are long enough for a machine that reads every
+/// program from a slow disk, runs it at a third of the usual speed and stands still for a while. They are no claims
+/// about how fast something is: those compare the times that the programs themselves tell.
 extension Duration {
     /// For anything that a program does.
     static let timeout = Duration.seconds(90)

@@ -11,8 +11,7 @@ final class RunningProgram: Sendable {
     private let exits = Awaited<Int32>()
 
     /// Starts a program. `hears` is whether it reads what `tell` writes; otherwise its input is empty. It is ended
-    /// after
-    /// `limit`. Its output is kept in `folder`, in files that begin with `name`.
+    /// after `limit`. Its output is kept in `folder`, in files that begin with `name`.
     init(
         _ name: String, _ program: String, _ arguments: [String], environment: [String: String], folder: URL,
         hears: Bool = false, limit: Duration

@@ -65,8 +65,7 @@ final class TestWorkspace: Sendable {
     /// Starts a program, whose output is kept under its name and a number.
     ///
     /// `recovers` is whether `pcast publish` and `pcast subscribe` retry when their stream ends. `hears` is whether the
-    /// program
-    /// reads standard input. `variables` are added to the environment.
+    /// program reads standard input. `variables` are added to the environment.
     func start(
         _ program: String, _ arguments: [String], limit: Duration = .longestRun, recovers: Bool = false,
         hears: Bool = false, variables: [String: String] = [:]

@@ -10,15 +10,15 @@ struct QualityScenes: Sendable {
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
 
-    /// The publisher's network narrows until there is room for sound alone, and then for nothing from it; its viewer's is
-    /// good.
+    /// The publisher's network narrows until there is room for sound alone, and then for nothing from it; its viewer's
+    /// is good.
     let narrowUplink: Scene
     /// One of two viewers' networks narrows in the same way, and then has room for nothing to it.
     let narrowDownlink: Scene
     /// One of two viewers' networks has no room for a picture, and the stream has no sound.
     let silent: Scene
-    /// Two streams with a publisher and a viewer each: the network of one stream's publisher and of the other's viewer is
-    /// gone until they and who depends on them were told.
+    /// Two streams with a publisher and a viewer each: the network of one stream's publisher and of the other's viewer
+    /// is gone until they and who depends on them were told.
     let cut: Scene
 
     struct Scene: Sendable {
@@ -167,7 +167,8 @@ extension QualityScenes.Scene {
         }
     }
 
-    /// Waits until a program tells a row, of those after the network became bad for the nth time; prints how long after.
+    /// Waits until a program tells a row, of those after the network became bad for the nth time; prints how long
+    /// after.
     func isTold(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
         let delay = try await program.quality(row, reason, since: try await network.stepTime(step))
         print("\(program.name) is told “\(row) \(reason)” \(delay) s after its network changed")

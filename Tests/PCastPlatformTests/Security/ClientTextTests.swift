@@ -80,7 +80,8 @@ import Testing
                 #expect(try await client.reason(stream) == Self.controls)
             }
             try await ProtocolClient.run(platform) { client in
-                // Not within the macro: there the compiler gives this closure and the next the same name, and links one.
+                // Not within the macro: there the compiler gives this closure and the next the same name, and links
+                // one.
                 let token = try Tokens.make { $0.forAuthenticationOnly() }
                 _ = try #require(try await client.authenticate(token))
                 var create = PCastCreateStream()

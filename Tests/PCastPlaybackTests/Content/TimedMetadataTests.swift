@@ -116,8 +116,7 @@ struct TimedMetadataTests {
         #expect(anchors.first?.wallTime == StampedFilm.captureTime)
 
         // After a seek, all later tags are reported once, and no earlier ones. Some seeks go back, and some are short
-        // enough for
-        // a file to be read on.
+        // enough for a file to be read on.
         for (position, length) in [(1.0, 0.3), (1.5, 0.1), (1.8, 0.1), (2.1, 0.2), (2.4, 9), (0.4, 0.3), (2.02, 9)] {
             let moment = start + TimeSpan(seconds: position)
             let end = moment + TimeSpan(seconds: length)

@@ -45,8 +45,8 @@ private final class UsedTerminal: Sendable {
     func click() { type("\u{1B}[<0;5;5M\u{1B}[<0;5;5m") }
 }
 
-/// "Sent when the player changes the visibility of the player controls. Typically when the player stage is clicked or if the native
-/// controls hide automatically after a timeout, the player plugin should notify about this change."
+/// "Sent when the player changes the visibility of the player controls. Typically when the player stage is clicked or
+/// if the native controls hide automatically after a timeout, the player plugin should notify about this change."
 @Suite("The built-in controls of a player", .timeLimit(.minutes(2)), .serialized)
 struct PlayerControlsTests {
     /// A player on a terminal, with an overlay whose `playerStage` notifications are noted.

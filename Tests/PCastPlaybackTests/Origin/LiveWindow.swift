@@ -1,6 +1,7 @@
 import Foundation
 
-/// How far a live presentation has come, as the test moves it: which segments there are, and how many parts of the next.
+/// How far a live presentation has come, as the test moves it: which segments there are, and how many parts of the
+/// next.
 final class LiveWindow: @unchecked Sendable {  // the state is reached under the condition only
     struct State: Sendable {
         var numbers: Range<Int>

@@ -1,8 +1,9 @@
 import PCastCore
 
-/// Puts timed ID3 into transport streams that ffmpeg made, which it has no way to: into the program map a stream of type 0x15
-/// with the descriptors that say what it is, and a packet for each tag before the picture that is decoded at its moment ("Timed
-/// Metadata for HTTP Live Streaming", section 2; ISO/IEC 13818-1, sections 2.4.3, 2.4.4 and 2.6.58 to 2.6.61).
+/// Puts timed ID3 into transport streams that ffmpeg made, which it has no way to: into the program map a stream of
+/// type 0x15 with the descriptors that say what it is, and a packet for each tag before the picture that is decoded at
+/// its moment ("Timed Metadata for HTTP Live Streaming", section 2; ISO/IEC 13818-1, sections 2.4.3, 2.4.4 and 2.6.58
+/// to 2.6.61).
 struct TransportTags {
     struct Tag {
         /// From the first picture on.
@@ -16,8 +17,7 @@ struct TransportTags {
     private static let tagID = 0x102
     private static let size = 188
     /// The contents of metadata descriptors: application format and metadata format are given by their identifier,
-    /// which is
-    /// ID3.
+    /// which is ID3.
     private static let identification = [0xFF, 0xFF] + Array("ID3 ".utf8) + [0xFF] + Array("ID3 ".utf8)
 
     private var waiting: [Tag]

@@ -4,7 +4,8 @@ import Synchronization
 
 @testable import PCastPlayback
 
-/// A content of stamped media, deterministic: it can be made to wait at a place, to break off there, and be interrupted.
+/// A content of stamped media, deterministic: it can be made to wait at a place, to break off there, and be
+/// interrupted.
 final class StampedContent: PlaybackContent {
     private struct State {
         var overview: ContentOverview?

@@ -4,8 +4,8 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// Media that know what they are: each picture bears its number in a strip, and the sound is a tone whose samples tell their
-/// place by being counted.
+/// Media that know what they are: each picture bears its number in a strip, and the sound is a tone whose samples tell
+/// their place by being counted.
 struct StampedMedia: Sendable {
     var duration = TimeSpan.seconds(10)
     /// 0 for none.

@@ -7,8 +7,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 12 of the playback reference, section 8, in what is of the player: it goes on for ever and holds no more for it. And
-/// scenario 13: many at once. `PCAST_FULL=1` makes it long, `PCAST_PLAY_MINUTES=120` as long as that.
+/// Scenario 12 of the playback reference, section 8, in what is of the player: it goes on for ever and holds no more
+/// for it. And scenario 13: many at once. `PCAST_FULL=1` makes it long, `PCAST_PLAY_MINUTES=120` as long as that.
 @Suite("Playing for long, and many at once", .serialized, .enabled(if: Program.hasFFmpeg))
 struct ChannelStory {
     private static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"

@@ -3,8 +3,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// The timecode of the playback reference, sections 2 and 6: what encoders write into the stream is told when its moment is
-/// shown, and says what time it is.
+/// The timecode of the playback reference, sections 2 and 6: what encoders write into the stream is told when its
+/// moment is shown, and says what time it is.
 @Suite("What media say of their moments is told when these are shown", .enabled(if: Program.hasFFmpeg))
 struct TimedMetadataStory {
     /// Collects a player's metadata events since the last call, up to an event that is made for it.

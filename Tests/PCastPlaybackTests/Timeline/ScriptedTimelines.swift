@@ -49,8 +49,7 @@ struct TimelineScript {
     private(set) var log = TimelineLog()
 
     /// Adds an event that happened at a number of seconds of wall-clock time. It is known at the same time unless
-    /// `recorded`
-    /// differs.
+    /// `recorded` differs.
     mutating func put(_ id: String, at: Double, recorded: Double? = nil, _ text: String = "") throws {
         var event = GameEvent()
         event.timestamp = Timestamp.text(Self.time(at))

@@ -10,7 +10,7 @@ extension EndToEnd {
         private static let told = "ICE restarted"
 
         @Test(
-            "pcast's viewer restarts ICE when nothing is heard any more, and has pictures by its other address",
+            "pcast's viewer restarts ICE when nothing arrives, and receives video over its other address",
             .timeLimit(.minutes(5)))
         func viewer() async throws {
             try await TestWorkspace.run { place in
@@ -28,7 +28,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "pcast's publisher restarts ICE when nothing is heard any more, and its viewer has pictures again",
+            "pcast's publisher restarts ICE when nothing arrives, and its viewer receives video again",
             .timeLimit(.minutes(5)))
         func publisher() async throws {
             try await TestWorkspace.run { place in
@@ -50,7 +50,7 @@ extension EndToEnd {
             }
         }
 
-        /// Two seconds of new pictures; says how long they took.
+        /// Waits for two seconds of new frames, and returns how long that took.
         private static func awaitPictures(of viewer: RunningProgram) async throws {
             let start = ContinuousClock.now
             let before = try #require(viewer.events("stats").last?["framesRendered"].number)
@@ -70,7 +70,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's viewer restarts ICE by PATCH at its WHEP resource, and goes on with the same connection",
+            "a browser's viewer restarts ICE by PATCH at its WHEP resource, and keeps its connection",
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersViewer() async throws {
             try await TestWorkspace.run { place in
@@ -89,7 +89,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's publisher restarts ICE by PATCH at its WHIP resource, and goes on with the same connection",
+            "a browser's publisher restarts ICE by PATCH at its WHIP resource, and keeps its connection",
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersPublisher() async throws {
             try await TestWorkspace.run { place in
@@ -114,7 +114,7 @@ extension EndToEnd {
             }
         }
 
-        /// Cuts the browser off, until the platform has heard of its restart.
+        /// Disconnects the browser until the platform has received its restart.
         private static func sitOut(_ browser: Peer, _ networks: TwoNetworks) async throws {
             let isReady = await browser.program.output.lines.first { $0 == "ready for an outage" }
             guard isReady != nil else { throw EndToEndFailure("no picture\n\(browser.program.report)") }

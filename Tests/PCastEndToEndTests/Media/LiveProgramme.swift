@@ -9,7 +9,7 @@ struct LiveProgramme: Sendable {
     static let size = Dimensions(width: 320, height: 180)
 
     let address: String
-    /// When the first picture was made, as the playlist says.
+    /// The capture time of the first frame according to the playlist.
     let began: WallTime
 
     /// Creates the program, of which `head` seconds exist at the beginning, and `seconds` in total.
@@ -38,7 +38,7 @@ struct LiveProgramme: Sendable {
             began: WallTime(millisecondsSinceEpoch: Int64(began)))
     }
 
-    /// When a picture was made.
+    /// Returns the capture time of a frame.
     func moment(of sight: StampScreen.Sight) -> WallTime {
         began + .milliseconds(Int64(sight.stamp.counter) * 1_000 / Int64(Self.rate))
     }
@@ -67,7 +67,7 @@ struct LiveProgramme: Sendable {
             for plane in [frame.planeU, frame.planeV] {
                 plane.update(repeating: UInt8(110 + index % 30), count: frame.strideUV * size.height / 2)
             }
-            // A strip of nothing but zeros would be black.
+            // A strip of zeros would be black.
             let time = StampedProgramme.began + .milliseconds(Int64(index) * 1_000 / Int64(rate))
             TestPatternStrip.draw(
                 TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)

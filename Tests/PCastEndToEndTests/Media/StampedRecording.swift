@@ -1,7 +1,7 @@
 import PCastCore
 import Testing
 
-/// The test picture and its sound as a file, recorded from a stream of this system.
+/// The test pattern and its audio as a file, recorded from a stream of this system.
 enum StampedRecording {
     /// Records the synthetic sources for about a number of seconds.
     static func make(_ name: String, seconds: Int, in place: TestWorkspace) async throws -> MediaFile {

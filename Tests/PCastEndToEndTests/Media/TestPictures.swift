@@ -1,6 +1,6 @@
 import PCastCore
 
-/// The test picture in files that programs wrote.
+/// The test pattern in files that programs wrote.
 extension MediaFile {
     /// Returns the contents of the time strips of all frames; nil for a frame without a strip. Frames are read with the
     /// given size, whose width must be a multiple of 64.

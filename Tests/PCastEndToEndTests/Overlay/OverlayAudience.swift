@@ -5,7 +5,7 @@ import PCastPlayback
 /// All who listen to the overlays of a notification centre, as applications do: an observer of each of the 26 names,
 /// and one by types.
 final class OverlayAudience: Sendable {
-    /// How many messages each kind has heard.
+    /// The number of messages that each kind of observer has received.
     struct Mark: Sendable {
         var classic: Int
         var typed: Int
@@ -17,7 +17,7 @@ final class OverlayAudience: Sendable {
     private let observers: Observers
     private let listening: Task<Void, Never>
 
-    /// Notifications that are listened to; nobody touches them until they are removed.
+    /// Registered observers, which are not accessed until they are removed.
     private struct Observers: @unchecked Sendable { var tokens: [any NSObjectProtocol] }
 
     init() async {
@@ -49,7 +49,7 @@ final class OverlayAudience: Sendable {
         ]
     }
 
-    /// Waits until both kinds have heard something since for which this holds.
+    /// Waits until both kinds of observers have received matching messages since a mark.
     func wait(
         for what: String, since mark: Mark, _ holds: @escaping @Sendable ([OverlayMessage]) -> Bool
     ) async throws {

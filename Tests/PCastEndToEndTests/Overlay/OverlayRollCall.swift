@@ -3,14 +3,14 @@ import PCastOverlay
 import PCastPlayback
 import Testing
 
-/// Calls out what is caused to be said, and looks who has heard it how often, and what went over a page's wire for it.
+/// Causes messages, and checks how often each observer received them and what a page sent and received.
 final class OverlayRollCall {
     let audience: OverlayAudience
     private let overlay: Overlay
     private let browser: Browser
     private let page: String
     private var last = 0
-    /// Those that came as they should.
+    /// The messages that arrived as expected.
     private(set) var present: Set<OverlayMessage.Name> = []
 
     init(_ audience: OverlayAudience, of overlay: Overlay, _ browser: Browser, page: String = "main") {
@@ -63,7 +63,7 @@ final class OverlayRollCall {
         }
     }
 
-    /// Times of pictures that were shown one after another, none of them told twice.
+    /// Expects times of frames in their order, none of them twice.
     func expectTimes(since mark: OverlayAudience.Mark) {
         for (kind, messages) in audience.heard(since: mark) {
             let times = messages.filter { $0.name == .playerTime }
@@ -72,7 +72,7 @@ final class OverlayRollCall {
         }
     }
 
-    /// To the page and back: what was on its way before has arrived then, and what came of it as well.
+    /// Sends a message to the page and back, after which all earlier messages and their effects have arrived.
     private func pass() async throws {
         last += 1
         let (mark, number) = (audience.mark, last)

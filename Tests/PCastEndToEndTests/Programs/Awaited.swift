@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Things that arrive one after another, from any thread, and can be waited for; those that came early are kept.
+/// Values that arrive one after another from any thread, and for which tests can wait. Early values are kept.
 final class Awaited<Value: Sendable>: Sendable {
     private struct Waiter {
         let matches: @Sendable (Value) -> Bool
@@ -17,7 +17,7 @@ final class Awaited<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// All that came so far.
+    /// All values so far.
     var values: [Value] { state.withLock { $0.values } }
 
     func add(_ value: Value) {
@@ -34,7 +34,7 @@ final class Awaited<Value: Sendable>: Sendable {
         waiter?.continuation.resume(returning: value)
     }
 
-    /// Nothing more will come.
+    /// Marks the end, after which no value arrives.
     func finish() {
         let woken = state.withLock { state in
             state.isOver = true

@@ -1,9 +1,9 @@
-/// A program of `peers/`: somebody else's WebRTC, that judges what it saw.
+/// A program of `peers/`: another WebRTC implementation, which checks what it receives.
 struct Peer: Sendable {
     let program: RunningProgram
     private let limit: Duration
 
-    /// A little beyond `GRACE` of `program.py`, so that the program itself can say why it was not done in time.
+    /// The value is slightly above `GRACE` of `program.py`, so that the program itself can report a timeout.
     private static let grace = 170
 
     /// Starts a peer in a network namespace; nil for that of this machine. `hears` is whether it reads standard input.
@@ -22,7 +22,7 @@ struct Peer: Sendable {
         }
     }
 
-    /// Waits until it says that it can be told things.
+    /// Waits until it accepts commands.
     func awaitReadiness(within limit: Duration = .timeout) async throws {
         guard await program.output.lines.first(within: limit, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("\(program.name) is not ready\n\(program.report)")

@@ -10,7 +10,7 @@ final class TestWorkspace: Sendable {
     private let lastNumber = Mutex(0)
     private let hasFailed = Mutex(false)
 
-    /// The place of the test that runs.
+    /// The workspace of the running test.
     @TaskLocal static var current: TestWorkspace?
 
     private init() throws {
@@ -21,7 +21,7 @@ final class TestWorkspace: Sendable {
             atPath: runtimeDirectory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
 
-    /// Runs a test in a place of its own.
+    /// Runs a test in its own workspace.
     static func run(_ test: (TestWorkspace) async throws -> Void) async throws {
         let place = try TestWorkspace()
         let result: Result<Void, any Error>
@@ -38,7 +38,8 @@ final class TestWorkspace: Sendable {
     func noteFailure() { hasFailed.withLock { $0 = true } }
 
     private func close() async {
-        // The last first: who made a network namespace ends after those inside.
+        // The programs end in reverse order, because the one that created a network namespace must end after those
+        // inside.
         for program in programs.withLock({ $0 }).reversed() { try? await program.end() }
         if hasFailed.withLock({ $0 }) {
             print("What the programs wrote is kept in \(folder.path)")
@@ -51,10 +52,10 @@ final class TestWorkspace: Sendable {
 
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
-    /// `XDG_RUNTIME_DIR` of the programs.
+    /// The value of `XDG_RUNTIME_DIR` for programs.
     var runtimeDirectory: String { path("run") }
 
-    /// The credentials that platforms left for other programs of this user.
+    /// The credentials that platforms stored for other programs of this user.
     var credentialsFiles: [String] {
         let names = try? FileManager.default.contentsOfDirectory(atPath: "\(runtimeDirectory)/pcast")
         return (names ?? []).map { "\(runtimeDirectory)/pcast/\($0)" }
@@ -79,7 +80,7 @@ final class TestWorkspace: Sendable {
             environment["PCAST_SUBSCRIBE_NO_RECONNECT"] = "true"
         }
         environment.merge(variables) { _, own in own }
-        // Counted before it runs: others may be started meanwhile, and none writes into another's files.
+        // The number is assigned before the program runs, so that concurrent programs write to different files.
         let number = lastNumber.withLock { number in
             number += 1
             return number
@@ -93,14 +94,14 @@ final class TestWorkspace: Sendable {
         return running
     }
 
-    /// Starts `pcast`, with events for programs.
+    /// Starts `pcast` with events as JSON.
     func pcast(
         _ arguments: String..., limit: Duration = .longestRun, variables: [String: String] = [:]
     ) throws -> RunningProgram {
         try start(BuiltProgram.path("pcast"), arguments + ["--json"], limit: limit, variables: variables)
     }
 
-    /// Runs a program that must do its work without complaint; returns what it wrote.
+    /// Runs a program that must succeed without error output, and returns its output.
     @discardableResult
     func run(
         _ program: String, _ arguments: [String], limit: Duration = .longestRun
@@ -114,7 +115,7 @@ final class TestWorkspace: Sendable {
         return (running.output.lines.values, running.messages.lines.values)
     }
 
-    /// A token of an application, as `pcast token create` prints it.
+    /// Returns a token of an application from `pcast token create`.
     func token(_ application: String, _ options: String...) async throws -> String {
         let arguments = ["token", "create", "--application", application, "--expires-in", "1h"] + options
         let lines = try await run(BuiltProgram.path("pcast"), arguments).output

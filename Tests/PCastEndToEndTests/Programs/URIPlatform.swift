@@ -34,7 +34,7 @@ struct URIPlatform: Sendable {
         let id: Int32
         let arguments: [String]
 
-        /// Not a process that has ended and waits for its parent.
+        /// Whether the process is running. A zombie does not count.
         var isRunning: Bool {
             guard let status = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8) else { return false }
             return !status.contains(") Z ") && !status.contains(") X ")

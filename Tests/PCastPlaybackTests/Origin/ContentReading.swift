@@ -4,7 +4,7 @@ import PCastCore
 
 /// Reading of a content by tests.
 extension PlaybackContent {
-    /// The next picture's stamp and position; nil at the end.
+    /// Returns the next frame's stamp and position; nil at the end.
     func readStamp() throws -> (counter: Int, position: TimeSpan)? {
         while let item = try read() {
             guard case .picture(let picture, let position, _) = item else { continue }

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastHLS
 
-/// A stamped film cut into segments, and the playlists that are told of it.
+/// A stamped film in segments, with the playlists that describe it.
 struct HLSFilm {
     let film: StampedFilm
     let folder: TemporaryFolder
@@ -27,7 +27,7 @@ struct HLSFilm {
             in: folder.path)
     }
 
-    /// A playlist of some of its segments, of TS.
+    /// Returns a playlist of some of its MPEG-TS segments.
     func playlist(
         _ numbers: Range<Int>, isComplete: Bool = false, dates: Bool = true, more: String = "", name: String = "s"
     ) -> String {
@@ -48,7 +48,7 @@ struct HLSFilm {
     static func date(_ time: WallTime) -> String {
         let seconds = time.millisecondsSinceEpoch / 1_000
         let (day, rest) = (seconds / 86_400, seconds % 86_400)
-        // Days since 1970 to a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
+        // Converts days since 1970 to a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
         let z = day + 719_468
         let era = z / 146_097
         let dayOfEra = z - era * 146_097

@@ -23,7 +23,7 @@ final class LiveWindow: @unchecked Sendable {  // the state is reached under the
         }
     }
 
-    /// Waits, on a thread of the server's, until a condition holds, or the test is over.
+    /// Waits on a server thread until a condition holds or the test is over.
     func wait(until holds: (State) -> Bool) {
         condition.withLock {
             while !holds(state), !state.isOver { condition.wait() }

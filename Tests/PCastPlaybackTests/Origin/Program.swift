@@ -26,7 +26,7 @@ struct ProgramFailure: Error, CustomStringConvertible {
     var description: String { "ffmpeg \(arguments): \(errors)" }
 }
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed at the end of the test.
 final class TemporaryFolder: Sendable {
     let path: String
 

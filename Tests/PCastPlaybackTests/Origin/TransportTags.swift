@@ -6,12 +6,12 @@ import PCastCore
 /// to 2.6.61).
 struct TransportTags {
     struct Tag {
-        /// From the first picture on.
+        /// The position relative to the first frame.
         var position: TimeSpan
         var bytes: [UInt8]
     }
 
-    // As ffmpeg numbers them.
+    // The packet identifiers that FFmpeg uses.
     private static let mapID = 0x1000
     private static let pictureID = 0x100
     private static let tagID = 0x102
@@ -22,10 +22,10 @@ struct TransportTags {
 
     private var waiting: [Tag]
     private var counter: UInt8 = 0
-    /// When the first picture is shown.
+    /// The presentation time of the first frame; nil before it.
     private var origin: Int64?
 
-    /// Writes the tags into files of a folder, of which one goes on where the one before it ends.
+    /// Inserts the tags into consecutive files of a folder.
     static func insert(_ tags: [Tag], into names: [String], of folder: TemporaryFolder) throws {
         var inserting = TransportTags(waiting: tags.sorted { $0.position < $1.position })
         for name in names {
@@ -62,7 +62,7 @@ struct TransportTags {
 
     private func time(of tag: Tag) -> Int64 { (origin ?? 0) + ClockRate.video.ticks(in: tag.position) }
 
-    /// The packets of the next tag.
+    /// Returns the packets of the next tag.
     private mutating func take() -> [UInt8] {
         let tag = waiting.removeFirst()
         let time = time(of: tag)
@@ -94,7 +94,7 @@ struct TransportTags {
         return (five[0] >> 1 & 7) << 30 | five[1] << 22 | (five[2] >> 1) << 15 | five[3] << 7 | five[4] >> 1
     }
 
-    /// The program map with one stream more.
+    /// Returns the program map with an additional stream.
     private static func map(_ packet: [UInt8], sectionAt start: Int) -> [UInt8] {
         let length = Int(packet[start + 1] & 0x0F) << 8 | Int(packet[start + 2])
         var section = Array(packet[start..<(start + 3 + length - 4)])
@@ -111,7 +111,7 @@ struct TransportTags {
         return result
     }
 
-    /// CRC-32 of sections (ISO/IEC 13818-1, annex A).
+    /// Returns the CRC-32 of a section (ISO/IEC 13818-1, annex A).
     private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
         var sum: UInt32 = 0xFFFF_FFFF
         for byte in bytes {

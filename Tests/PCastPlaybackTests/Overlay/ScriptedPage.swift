@@ -3,7 +3,7 @@ import PCastOverlay
 import PCastWeb
 import Synchronization
 
-/// A page without a browser, which says of what it speaks as the real one does: the epoch that it was told of last.
+/// A page without a browser, which refers to the last epoch that it received, as the real one does.
 final class ScriptedPage: Sendable {
     private struct State {
         var told: [OverlayEnvelope] = []
@@ -12,7 +12,7 @@ final class ScriptedPage: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Raised when it is told something; finished with the connection.
+    /// Signals each received message, and finishes with the connection.
     private let news: AsyncStream<Void>
     private let saying: AsyncStream<WebSocketMessage>.Continuation
     private let task: Task<Void, any Error>
@@ -64,9 +64,9 @@ final class ScriptedPage: Sendable {
         return nil
     }
 
-    /// Waits until it is told something of this event.
+    /// Waits for a matching message of an event.
     ///
-    /// - Returns: false when it never was.
+    /// - Returns: False if there is none before the end of the connection.
     func hears(_ event: String, where matches: (JSONObject) -> Bool) async -> Bool {
         while let envelope = await next(event) {
             if matches(envelope.metadata) { return true }
@@ -74,7 +74,7 @@ final class ScriptedPage: Sendable {
         return false
     }
 
-    /// As ``hears(_:where:)``, of one field.
+    /// Waits for a message with a value in one field; see ``hears(_:where:)``.
     func hears(_ event: String, _ field: String, _ value: JSONValue) async -> Bool {
         await hears(event) { $0[field] == value }
     }
@@ -90,7 +90,7 @@ final class ScriptedPage: Sendable {
         }
     }
 
-    /// How much of this event it was told so far.
+    /// Returns the number of received messages of an event.
     func count(_ event: String) -> Int { state.withLock { state in state.told.count { $0.event == event } } }
 
     /// Waits until the connection is over.

@@ -36,13 +36,13 @@ final class StampedContent: PlaybackContent {
     var openings: Int { state.withLock { $0.openings } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Lets it be read up to here.
+    /// Allows reading up to a position.
     func open(gate: TimeSpan?) {
         state.withLock { $0.gate = gate }
         changed.raise()
     }
 
-    /// A window that has moved on, or whatever else is known now.
+    /// Changes the known properties, such as a window that has moved.
     func change(_ body: (inout ContentOverview) -> Void) {
         state.withLock { state in
             body(&state.told)

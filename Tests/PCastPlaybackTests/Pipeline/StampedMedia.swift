@@ -8,7 +8,7 @@ import PCastCore
 /// their place by being counted.
 struct StampedMedia: Sendable {
     var duration = TimeSpan.seconds(10)
-    /// 0 for none.
+    /// The frame rate; 0 without video.
     var picturesPerSecond: Int64 = 30
     var hasSound = true
     /// The length of an audio frame, as with AAC.
@@ -16,10 +16,10 @@ struct StampedMedia: Sendable {
     var frequency = 440.0
     var subtitles: [(text: String, range: ClosedRange<TimeSpan>)] = []
     var metadata: [TimedMetadata] = []
-    /// Pictures from here on are of another size.
+    /// The position from which on frames have another size.
     var secondSize: TimeSpan?
 
-    /// A strip of nothing but zeros could not be read.
+    /// A strip of zeros could not be read, so the time is not zero.
     private static let origin = WallTime(millisecondsSinceEpoch: 0xFF_FF00)
     private static let pool = VideoFramePool(capacity: 64)
 
@@ -72,7 +72,7 @@ struct StampedMedia: Sendable {
     }
 }
 
-/// A place in stamped media: what is read next.
+/// A reading position in stamped media.
 struct StampedReading: Sendable {
     let media: StampedMedia
     private var nextPicture: Int64 = 0
@@ -89,7 +89,7 @@ struct StampedReading: Sendable {
         toldMetadata = Set(media.metadata.indices.filter { media.metadata[$0].position < position })
     }
 
-    /// Where what is read next lies; nil at the end.
+    /// The position of the next item; nil at the end.
     var position: TimeSpan? {
         let picture = nextPicture < media.pictureCount ? media.position(ofPicture: nextPicture) : nil
         let sound = nextSound < media.soundCount ? media.position(ofSound: nextSound) : nil

@@ -28,7 +28,7 @@ final class ScriptedPipeline: PlaybackPipeline {
 
     // MARK: What the player asks for
 
-    /// In their order.
+    /// The calls in order.
     var calls: [String] { state.withLock { $0.calls } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
     var isSetToPlay: Bool { state.withLock { $0.clock.isPlaying } }
@@ -84,7 +84,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.overview(overview))
     }
 
-    /// The first picture of the epoch, where the playhead stands or elsewhere.
+    /// Shows the first frame of the epoch at the playhead or at another position.
     func land(at position: TimeSpan? = nil) {
         let landed = state.withLock { state in
             let landed = position ?? state.clock.playhead(at: state.now).position
@@ -95,7 +95,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.buffering(false))
     }
 
-    /// The first picture of the epoch is on the screen, and nothing behind it is there yet.
+    /// Shows the first frame of the epoch, while no data after it is present.
     func arrive() {
         let position = state.withLock { state in
             let position = state.clock.playhead(at: state.now).position
@@ -106,7 +106,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.arrived(position))
     }
 
-    /// Lets time go by, with a picture each tenth of a second; they move if it plays.
+    /// Lets time pass with a frame every tenth of a second. Frames advance if it plays.
     func run(_ seconds: Double) {
         for _ in 0..<Int((seconds * 10).rounded()) {
             let playhead = state.withLock { state in

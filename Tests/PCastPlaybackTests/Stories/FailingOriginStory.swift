@@ -5,8 +5,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 5 of the playback reference, section 8.
-@Suite("A server that gets slow, recovers, dies and comes back", .enabled(if: Program.hasFFmpeg))
+/// A server that becomes slow, recovers, stops and returns.
+@Suite("Recovery from a failing server", .enabled(if: Program.hasFFmpeg))
 struct FailingOriginStory {
     /// The impairments of segments from a number on.
     private struct Trouble: Sendable {
@@ -18,7 +18,7 @@ struct FailingOriginStory {
     }
 
     @Test(
-        "it stalls and recovers without losing a picture, fails when nothing comes, and is resumed where it was",
+        "playback stalls and recovers without losing a frame, fails without data, and resumes at its position",
         .timeLimit(.minutes(2)))
     func trouble() async throws {
         let folder = try TemporaryFolder()
@@ -41,7 +41,7 @@ struct FailingOriginStory {
         let player = story.player
         player.set(video: Video(origin.uri("/s.m3u8")), play: true)
 
-        // Slower than it is played.
+        // The server is slower than playback.
         try await story.wait(for: "+ stalled")
         #expect(player.state == .playing(buffering: true) && player.playhead?.rate == 0)
         trouble.change { $0.slowness = 0 }
@@ -51,13 +51,13 @@ struct FailingOriginStory {
         let recovered = try #require(lines.firstIndex(of: "+ recovered"))
         #expect(!lines[stalled...recovered].contains { $0.hasPrefix("progress") }, "nothing moves while it stands")
 
-        // A seek empties the buffer, and stalls nothing.
+        // A seek empties the buffer without a stall.
         let count = story.transcript.all.count
         _ = try await player.seek(to: 1.0)
         await player.settled()
         #expect(
             story.transcript.all.dropFirst(count).filter { $0.hasPrefix("+") } == ["+ bufferEmpty", "+ likelyToKeepUp"])
-        // The server is gone when all was loaded that it had: that is shown, and then it fails.
+        // The server stops after all its data was loaded. This is shown before playback fails.
         try await story.wait { origin.requests.contains("/s6.ts") }
         origin.stop()
         try await story.wait(for: "+ failedToPlayToEndTime")
@@ -72,7 +72,7 @@ struct FailingOriginStory {
         }
         let shown = story.stamps.count
 
-        // While it is gone, resuming fails, and may be tried again.
+        // While the server is gone, resuming fails and may be repeated.
         #expect(story.controller.resumeVideo())
         try await story.wait(for: "+ resumeFail")
         trouble.change { $0.missingFrom = .max }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 4 of the playback reference, section 8.
-@Suite("Who comes in the middle of a film", .enabled(if: Program.hasFFmpeg))
+/// A consumer that is added during playback.
+@Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
 struct LateComersStory {
-    @Test("is told at once what is so, once, and of what happens only what comes", .timeLimit(.minutes(2)))
+    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(2)))
     func late() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 4)
@@ -37,7 +37,7 @@ struct LateComersStory {
         let positions = rest.compactMap { line in
             line.hasPrefix("progress ") ? Double(line.dropFirst("progress ".count)) : nil
         }
-        // Progress begins with the next picture, and with nothing of before.
+        // Progress begins with the next frame.
         #expect(positions.first.map { $0 * 25 >= Double(stamp) } == true && positions.last == .infinity)
         let happened = story.withoutStalls(rest.filter { !$0.hasPrefix("progress") })
         #expect(happened.map { String($0.prefix(14)) } == ["cue points 3.0", "+ end"])

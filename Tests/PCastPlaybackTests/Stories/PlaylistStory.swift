@@ -4,8 +4,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 2 of the playback reference, section 8.
-@Suite("A list of a file, a playlist and a playlist of sound is played through", .enabled(if: Program.hasFFmpeg))
+/// A list of a file, a playlist and an audio playlist.
+@Suite("Lists of items", .enabled(if: Program.hasFFmpeg))
 struct PlaylistStory {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
@@ -29,7 +29,7 @@ struct PlaylistStory {
     private func video(_ name: String) -> Video { Video(origin.uri("/\(name)")) }
 
     @Test(
-        "by itself: one session each, media types by the rule, the next item loaded once and ahead",
+        "an advancing list has one session per item, and loads the next item once and in advance",
         .timeLimit(.minutes(2)))
     func advancing() async throws {
         defer { origin.stop() }
@@ -37,7 +37,7 @@ struct PlaylistStory {
         story.controller.autoAdvance = true
         story.controller.autoPlay = true
         story.controller.setVideos([video("a.mp4"), video("b.m3u8"), video("c.m3u8")])
-        // Before the first film has ended, the second one's first segment was asked for.
+        // The second film's first segment is requested before the first film has ended.
         try await story.wait { story.stamp >= 40 }
         try await story.wait { origin.requests.contains("/b0.ts") }
         #expect(!story.hasTold("+ end"))
@@ -61,7 +61,7 @@ struct PlaylistStory {
     }
 
     @Test(
-        "when asked to: nothing goes on by itself, what is inserted is next, and nothing comes behind the last",
+        "without automatic advance nothing starts by itself, and an inserted item is next",
         .timeLimit(.minutes(2)))
     func stepping() async throws {
         defer { origin.stop() }
@@ -89,7 +89,7 @@ struct PlaylistStory {
         await story.finish()
     }
 
-    @Test("a broken item fails as what it is, and the next one is played", .timeLimit(.minutes(2)))
+    @Test("a broken item fails with its reason, and the next one is played", .timeLimit(.minutes(2)))
     func broken() async throws {
         defer { origin.stop() }
         let story = Story()

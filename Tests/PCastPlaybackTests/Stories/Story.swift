@@ -33,10 +33,10 @@ final class Story: Sendable {
         screen.watch(controller.player)
     }
 
-    /// An observer that can be waited for as well.
+    /// Returns an observer for which tests can wait.
     func observer() -> Transcript { Transcript { [changes] in changes.raise() } }
 
-    /// Ends what is played, and says whether the rules held that hold whatever happens.
+    /// Ends playback, and checks the rules that always hold.
     func finish() async {
         player.reset()
         await player.settled()
@@ -47,7 +47,7 @@ final class Story: Sendable {
 
     var sights: [StoryScreen.Sight] { screen.sights }
     var stamps: [Int] { sights.map(\.stamp) }
-    /// The number of the picture that stands on the screen; -1 before the first.
+    /// The number of the displayed frame; -1 before the first one.
     var stamp: Int { stamps.last ?? -1 }
 
     /// The calls without positions.
@@ -81,7 +81,7 @@ final class Story: Sendable {
         transcript.all.dropFirst(count).contains { $0.hasPrefix(line) }
     }
 
-    /// How many pictures the position is ahead of the one that is shown.
+    /// Returns the number of frames by which the position is ahead of the displayed frame.
     func lead(of position: Double, first: Int = 0) -> Double { position * rate - Double(stamp - first) }
 
     /// Whether the displayed frame matches the reported position, within one frame.
@@ -107,14 +107,14 @@ final class Story: Sendable {
         }
     }
 
-    /// Waits for a line that begins so, of those behind the first `count`.
+    /// Waits for a line that begins with a text, after the first `count` lines.
     func wait(
         for line: String, after count: Int = 0, _ sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         try await wait(sourceLocation) { hasTold(line, after: count) }
     }
 
-    /// Pauses, and waits until the picture stands that the position names.
+    /// Pauses, and waits until the frame at the position is displayed.
     func pause(first: Int = 0, _ sourceLocation: SourceLocation = #_sourceLocation) async throws {
         player.pause()
         await player.settled()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A game's timeline as a player's viewer sees it")
+@Suite("A game's timeline for a player's viewer")
 struct GameTimelineTests {
     private final class Delegate: EventSendableDelegate {
         let told = Exclusive<[String]>([])
@@ -63,7 +63,7 @@ struct GameTimelineTests {
         return script.log
     }
 
-    @Test("events come with their picture, are corrected when they were, go back with a seek, and are cue points")
+    @Test("events come with their frame, are corrected, go back with a seek, and are cue points")
     func gated() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let consumer = Transcript()
@@ -93,7 +93,7 @@ struct GameTimelineTests {
         #expect(session.cuePoints.count == 1)
         #expect(session.cuePoints[0].properties["description"] == "corrected")
         #expect(consumer.take().filter { $0.hasPrefix("cue") }.isEmpty)
-        // Nothing changes before the picture there is seen.
+        // Nothing changes before the frame there is shown.
         player.startSeek(to: .seconds(12))
         #expect(await told(timeline) == [])
         script.land()
@@ -110,7 +110,7 @@ struct GameTimelineTests {
         await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
     }
 
-    @Test("the first picture of a seek counts as soon as it is seen; what comes on the way waits for it")
+    @Test("the first frame of a seek counts as soon as it is shown, and later events wait for it")
     func arrived() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
@@ -140,7 +140,7 @@ struct GameTimelineTests {
         timeline.shutdown()
     }
 
-    @Test("nothing is asked for before it is subscribed to; a spoiler tells everything at once")
+    @Test("nothing is requested before the subscription, and a spoiler reports everything at once")
     func spoiler() async throws {
         let timeline = GameTimeline(
             TimelineConfiguration(leagueName: "NHL", gameId: "1", spoiler: true), player: player, source: service)
@@ -155,7 +155,7 @@ struct GameTimelineTests {
             if lines.count == 2 { break }
         }
         #expect(lines == ["unknown game Arena", "added goal corrected"])
-        // Its places are known with the first picture.
+        // The positions are known with the first frame.
         let script = try await play()
         script.land(at: .seconds(1))
         #expect(await told(timeline) == [])
@@ -163,7 +163,7 @@ struct GameTimelineTests {
         timeline.shutdown()
     }
 
-    @Test("it comes again with what it has, and takes nothing twice; another log is begun anew")
+    @Test("a reconnect sends what is known and receives nothing twice, and another log starts over")
     func resumed() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
@@ -203,7 +203,7 @@ struct GameTimelineTests {
         await wait(for: timeline, 2)
         #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
         fourth.end()
-        // The service has lost its disk, and begins another log.
+        // The service lost its disk and starts another log.
         var other = TimelineScript()
         try other.put("c", at: 1_003, "three")
         let fifth = try await connection()
@@ -219,7 +219,7 @@ struct GameTimelineTests {
         while timeline.newest.value != newest, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test("where there is no such game, or nobody answers, it says so, and may be tried again")
+    @Test("an unknown game or a missing answer is reported, and can be retried")
     func refused() async throws {
         let none = GameTimeline(configuration, player: player, source: ScriptedTimelines(exists: false))
         #expect(await !none.canSubscribeEvents())
@@ -240,7 +240,7 @@ struct GameTimelineTests {
         await #expect(throws: TimelineTrouble.self) { try await nameless.subscribeEvents() }
     }
 
-    @Test("another video takes everything back; what it was told of is where its own pictures are")
+    @Test("another video withdraws everything, and its own times apply")
     func anotherVideo() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
@@ -251,7 +251,7 @@ struct GameTimelineTests {
         #expect(await told(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
         player.set(video: Video("https://a.example/film.mp4"), play: true)
         #expect(await told(timeline) == ["gameEvent deleted correctedseek"])
-        // Nothing tells of which moment its pictures are.
+        // There is no time for its frames.
         let film = try await scripts.last(player)
         film.open(.film(10))
         film.land(at: .seconds(1))

@@ -8,7 +8,7 @@ extension EndToEnd {
         private static let names = LocalPlatform.application.split(separator: ":").map(String.init)
 
         @Test(
-            "a browser publishes and subscribes with the platform's offers, and the reason follows the closed connection",
+            "a browser publishes and subscribes by the platform's offers, and the reason follows the closed connection",
             .timeLimit(.minutes(5)), arguments: ThisMachine.browsers)
         func platformOffers(browser: String) async throws {
             try await TestWorkspace.run { place in

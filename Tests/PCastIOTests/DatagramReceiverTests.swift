@@ -16,7 +16,7 @@ struct DatagramReceiverTests {
         (0..<size).map { UInt8(truncatingIfNeeded: index &* 31 &+ $0) }
     }
 
-    /// Sends datagrams as neighbours of one batch, so that the kernel gets those of one size as one message.
+    /// Sends datagrams consecutively in one batch, so that the kernel receives those of one size as one message.
     private func send(_ sizes: [Int], to target: UDPSocket) {
         let path = NetworkPath(local: source.address, remote: target.address)
         var batch = DatagramBatch()
@@ -29,7 +29,7 @@ struct DatagramReceiverTests {
         precondition(sender.counts.sent == sizes.count)
     }
 
-    /// Everything that has come to a socket of loopback, in its order.
+    /// Receives everything that has arrived at a loopback socket, in order.
     private func receiveAll(_ receiver: inout DatagramReceiver, from socket: UDPSocket) -> [[UInt8]] {
         var all: [[UInt8]] = []
         while true {
@@ -68,7 +68,7 @@ struct DatagramReceiverTests {
     private static let sizes = [1200, 1200, 1200, 700, 1, 0, 900, 900] + Array(repeating: 1000, count: 40)
 
     @Test(
-        "what was sent as one message is told apart again, in its order, whether the kernel hands it on in one or not",
+        "datagrams that were sent as one message are separated in order, whether the kernel coalesces them or not",
         arguments: [true, false])
     func segments(coalesces: Bool) throws {
         let target = try UDPSocket(
@@ -85,7 +85,7 @@ struct DatagramReceiverTests {
         }
     }
 
-    @Test("the datagrams of one message may be written to without harm to each other")
+    @Test("writing to one datagram of a message does not affect the others")
     func inPlace() throws {
         let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
         send([333, 333, 333], to: target)
@@ -118,7 +118,7 @@ struct DatagramReceiverTests {
         #expect(oversize?.isTruncated == true)
     }
 
-    @Test("a loop counts what came together")
+    @Test("a loop counts datagrams that arrived together")
     func counted() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let path = NetworkPath(local: source.address, remote: loop.boundAddresses[0])

@@ -53,7 +53,7 @@ struct DatagramSenderTests {
         expectArrival(Array(repeating: size, count: 120))
     }
 
-    @Test("The kernel may make fragments while that is allowed, and no longer")
+    @Test("the kernel may fragment datagrams while that is allowed")
     func fragments() {
         func discovery() -> Int32 {
             var value: Int32 = -1
@@ -130,7 +130,7 @@ struct DatagramSenderTests {
         #expect(peer.receive()?.bytes == [2])
     }
 
-    @Test("a datagram from an address that no socket has is an error, not a crash")
+    @Test("a datagram from an address without a socket is an error")
     func noSocket() {
         var batch = DatagramBatch()
         let foreign = NetworkPath(local: TransportAddress("192.0.2.1:1")!, remote: peer.address)
@@ -141,7 +141,7 @@ struct DatagramSenderTests {
         #expect(sender.counts.errors == 1)
     }
 
-    @Test("the table of spared routes stays within its bound")
+    @Test("the table of routes without segmentation is bounded")
     func routesAreBounded() {
         var routes = GSOSupport()
         for index in 0..<2000 {

@@ -3,11 +3,11 @@ import Synchronization
 
 @testable import PCastIO
 
-/// Answers every datagram with itself, and remembers what happened.
+/// Returns every datagram to its sender, and records what happened.
 struct EchoMachine: ~Copyable, DatagramMachine {
     private var waiting: [(bytes: [UInt8], path: NetworkPath)] = []
     var handled: [(bytes: [UInt8], path: NetworkPath, at: Instant)] = []
-    /// How long each had waited.
+    /// The time for which each datagram had waited.
     var waits: [TimeSpan] = []
     var closed: [NetworkPath] = []
     var wakes: [Instant] = []
@@ -63,7 +63,7 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func pathClosed(_ path: NetworkPath, at now: Instant) { closed.append(path) }
 }
 
-/// Something that the loop's thread tells the test.
+/// A message from the loop's thread to the test.
 final class Signal<Value: Sendable>: Sendable {
     private let stream: AsyncStream<Value>
     private let continuation: AsyncStream<Value>.Continuation
@@ -89,6 +89,6 @@ extension EventLoop where M == EchoMachine {
             makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterTurn: afterTurn)
     }
 
-    /// The port that it took.
+    /// The port of the loop.
     var port: UInt16 { boundAddresses[0].port }
 }

@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "pages of other sites read where the platform is, and errors of these routes",
+        "pages of other sites can read the platform's address and errors of these routes",
         arguments: [
             ("GET", "/pcast/endPoints", 200), ("GET", "/pcast/endPoint", 200), ("PUT", "/pcast/endPoints", 405),
             ("GET", "/telemetry/metrics", 405), ("POST", "/telemetry/other", 404),
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(
-        "Nothing else is given to pages of other sites",
+        "pages of other sites receive nothing else",
         arguments: ["/", "/pcast/streams", "/metrics", "/pcast/endPointsAndMore"])
     func otherDoorsAreClosed(path: String) async throws {
         try await TestPlatform.run { platform in

@@ -3,7 +3,7 @@ import PCastIO
 import PCastWebRTC
 import Testing
 
-/// WHIP and WHEP resources: RFC 9725, section 4.
+/// WHIP and WHEP resources (RFC 9725, section 4).
 @Suite struct ResourceTests {
     private static let trickle = "application/trickle-ice-sdpfrag"
 
@@ -92,7 +92,7 @@ import Testing
             let ours = try TrickleFragment(parsing: restarted.body)
             #expect(ours.iceUfrag != nil && ours.iceUfrag != old && ours.icePwd != nil)
             #expect(ours.candidates.filter { $0.contains(" 127.0.0.1 ") }.count == 2, "one by UDP, one by TCP")
-            // Now the condition is required, and the old tag is over.
+            // Now the condition is required, and the old tag is invalid.
             #expect(try await patch(newTag, fresh).status == 204)
             #expect(try await patch(tag, fresh).status == 412)
             #expect(try await patch(nil, fresh).status == 428)
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(
-        "A restart without a password, or with one too short, is 400",
+        "a restart without a password, or with a short one, answers 400",
         arguments: [
             "a=ice-ufrag:n3wOne\r\n", "a=ice-ufrag:n3wOne\r\na=ice-pwd:short\r\n", "nonsense", "a=ice-ufrag:x\r\n",
         ])
@@ -153,14 +153,14 @@ import Testing
     }
 
     @Test(
-        "An answer to HEAD has no body, which would be read as the next answer",
+        "a response to HEAD has no body, which would be read as the next response",
         arguments: [
             ("/whip", 204), ("/whep/stream-x", 200), ("/nowhere", 404), ("/whip/a/b/c", 404), ("/", 200),
             ("/healthz", 200),
         ])
     func heads(path: String, status: Int) async throws {
         try await TestPlatform.run { platform in
-            // On the same connection, so that a body would spoil what follows.
+            // The same connection is used, so that a body would disturb the next response.
             for _ in 0..<4 {
                 #expect(try await platform.send("HEAD", path).status == status)
                 let health = try await platform.send("GET", "/healthz")
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("A viewer's resource is gone when its stream has ended") func resourceOfAnEndedStream() async throws {
+    @Test("a viewer's resource is removed when its stream has ended") func resourceOfAnEndedStream() async throws {
         try await TestPlatform.run { platform in
             let (stream, publisher) = try await platform.publish()
             let viewer = try await platform.post("/whep/\(stream)", try Offers.viewer())

@@ -29,7 +29,7 @@ import Testing
         #expect(record.lines.contains { $0.contains("refused") })
         #expect(record.lines.contains { $0.contains("publisher admitted") })
         for token in tokens {
-            // The prefix is common to all; what follows is the application and the digest.
+            // The prefix is common to all tokens. It is followed by the application and the digest.
             let secret = token.dropFirst("DIGEST:".count).dropFirst(60).prefix(40)
             #expect(!record.lines.contains { $0.contains(secret) })
             #expect(!answers.contains { $0.contains(secret) })
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("No secret gets into a log: credentials, cookies, signing secrets, names of resources, callbacks' queries")
+    @Test("no secret is logged: credentials, cookies, signing secrets, resource names, queries of callbacks")
     func secrets() async throws {
         let record = LogRecord()
         var secrets = ["sesame", "wrong-secret"]

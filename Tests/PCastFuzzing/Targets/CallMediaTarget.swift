@@ -59,7 +59,7 @@ enum CallMediaTarget {
         [0, 0, 0, 1, 0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x02, 0x80, 0, 0, 0, 1, 0x68, 0xCE, 0x3C, 0x80]
         + [0, 0, 0, 1, 0x65, 0x88, 0x84, 1, 2, 3]
 
-    /// The platform's end: the relay's answer, with the credentials of an end that says anything.
+    /// Returns the SFU's answer, with the credentials of an end that sends arbitrary data.
     private static func answer(
         _ connection: inout PeerConnection, _ certificate: DTLSCertificate, isPublisher: Bool, _ codec: Codec,
         at now: Instant

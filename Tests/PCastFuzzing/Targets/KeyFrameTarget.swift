@@ -71,10 +71,10 @@ enum KeyFrameTarget {
     }
 
     static let corpus: [[UInt8]] = [
-        // Sets of the description, then an IDR picture without any, and one in fragments.
+        // Parameter sets of the description, then an IDR picture without any, and one in fragments.
         [0] + FuzzInput.chunks(sets) + packet(0, 0, [0x41, 0x9A]) + packet(8, 1, hexadecimal("658884010203"))
             + packet(0, 1, hexadecimal("7c85888401")) + packet(8, 0, hexadecimal("7c4502")),
-        // In packets of their own, in fragments, and in the wrong order.
+        // Parameter sets in separate packets, in fragments, and in the wrong order.
         [3] + FuzzInput.chunks([[], []]) + packet(0, 0, [0x41, 0x9A]) + packet(0, 1, sets[1]) + packet(0, 0, sets[0])
             + packet(8, 0, hexadecimal("658884")) + packet(0, 1, [0x7C, 0x87] + sets[0][1..<9])
             + packet(0, 0, [0x7C, 0x47] + sets[0][9...]) + packet(8, 1, hexadecimal("658884")),

@@ -31,7 +31,7 @@ enum PlaylistTarget {
         return isRead
     }
 
-    /// Whether it says that it leaves something out, and so means nothing alone.
+    /// Returns whether a playlist omits a part, so that it is only an update.
     private static func isUpdate(_ bytes: [UInt8]) -> Bool {
         String(decoding: bytes, as: UTF8.self).contains("#EXT-X-SKIP")
     }
@@ -85,7 +85,7 @@ enum PlaylistTarget {
         }
     }
 
-    /// Answers all that is asked until the next time to wait.
+    /// Answers all requests until the next waiting time.
     private static func drive(
         _ reload: inout PlaylistReload, with result: Result<Playlist, PlaylistError>, from now: Instant
     ) throws(BrokenInvariant) -> Instant {

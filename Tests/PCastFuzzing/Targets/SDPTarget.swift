@@ -1,7 +1,7 @@
 import PCastCore
 import PCastWebRTC
 
-/// Session descriptions: read, written, read again; answered, and taken as the answer to an offer of ours.
+/// Session descriptions that are read, written and read again, answered, and used as an answer to an offer.
 enum SDPTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let text = String(decoding: bytes, as: UTF8.self)

@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("tags are 64 at most, of 1 to 256 characters each") func tags() async throws {
+    @Test("there are at most 64 tags of 1 to 256 characters each") func tags() async throws {
         try await TestPlatform.run { platform in
             for tags in [
                 [String(repeating: "x", count: 190_000)], [String(repeating: "é", count: 257)], [""],
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("options are bounded as tags are") func options() async throws {
+    @Test("options have the limits of tags") func options() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("no line of a log has a control character of a client's, nor of a worker's") func logLines() async throws {
+    @Test("no log line contains a control character of a client or a worker") func logLines() async throws {
         let log = LogRecord()
         let script = #"read order; printf 'text \033]0;title\007 of a worker\n'; exit 1"#
         let workers = WorkerConfiguration(
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "what stands behind a separator within a cell is no formula",
+        "a text after a separator within a cell is not a formula",
         arguments: [
             ("a;=1+1", "a;'=1+1"), ("a;b;@x", "a;b;'@x"), ("a;-1;+1", "a;'-1;'+1"), ("a|=1", "a|'=1"),
             ("=1;=2", "'=1;'=2"), ("a;b", "a;b"), ("a-1;b=2", "a-1;b=2"), ("a,=1", "\"a,'=1\""),
@@ -128,7 +128,7 @@ import Testing
         #expect(table.text == cell + "\r\n")
     }
 
-    @Test("the cells of a report that a client writes are no formulas, others stay as they are") func report()
+    @Test("a report's cells with clients' text are not formulas, and others are unchanged") func report()
         async throws
     {
         try await TestPlatform.run { platform in

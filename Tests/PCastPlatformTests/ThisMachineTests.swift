@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "Only loopback addresses are this machine, and only under its own names",
+        "only loopback addresses count as this machine, and only under its own names",
         arguments: [
             ("127.0.0.1", "127.0.0.1:8080", nil, true), ("::1", "[::1]:8080", nil, true),
             ("127.9.9.9", "localhost", nil, true),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Nothing is decoded between a hole and the next key frame")
+@Suite("No frame is decoded between a gap and the next key frame")
 struct KeyFrameGateTests {
     private let start = Instant(nanoseconds: 5_000_000_000)
 
@@ -23,7 +23,7 @@ struct KeyFrameGateTests {
         #expect(gate.admits(frame(isKey: true)) == true)
     }
 
-    @Test("the publisher is asked at once, and again each 300 ms while nothing comes")
+    @Test("the publisher gets a request at once, and again every 300 ms until a key frame comes")
     func requests() {
         var gate = KeyFrameGate()
         #expect(gate.asks(at: start) == true)

@@ -10,10 +10,10 @@ struct PlayoutRun {
     /// The milliseconds from capture to display without the first two seconds, in order.
     private(set) var lags: [Double] = []
     private(set) var framesRendered = 0
-    /// The longest time without a new picture, the first second left out.
+    /// The longest time without a new frame, without the first second.
     private(set) var longestGap = 0.0
     private(set) var freezes = FreezeMeter()
-    /// The part of the sound's time in which none was there.
+    /// The share of the time in which audio was missing.
     private(set) var silence = 0.0
     /// The delay at the end of each second.
     private(set) var delays: [Double] = []
@@ -30,7 +30,7 @@ struct PlayoutRun {
         for (index, arrival) in arrivals.enumerated() {
             let now = Self.instantOrigin + TimeSpan(seconds: arrival.ready / 1_000)
             let span = TimeSpan(seconds: arrival.captured / 1_000)
-            // Known from the first report on.
+            // The capture time is known after the first report.
             let captureTime = arrival.ready > 300 ? Self.wallOrigin + span : nil
             if arrival.media == .audio {
                 let timestamp = MediaTime(ticks: ClockRate.opus.ticks(in: span), rate: .opus)

@@ -9,7 +9,7 @@ import Testing
 struct TimelineEndpointTests {
     private static let game = "/timeline/NHL/2354717"
 
-    @Test("a producer tells of a game and its events, changes them in part, withdraws them, and all of it is there")
+    @Test("a producer announces a game and its events, changes and removes them, and all of it is stored")
     func producing() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.send("GET", Self.game).status == 404)
@@ -42,7 +42,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("malformed, oversized and hostile messages say what is wrong, and change nothing for anybody")
+    @Test("malformed, oversized and hostile messages get a reason and change nothing for others")
     func hostile() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)
@@ -80,7 +80,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("producers need the application's credentials or a token for that, consumers one that views")
+    @Test("producers need the application's credentials or a publishing token, consumers a viewing token")
     func access() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform async throws in
             let path = Self.game + "/events/a"
@@ -122,7 +122,7 @@ struct TimelineEndpointTests {
                     return
                 }
             }
-            // A page has no header to put its token into.
+            // A page cannot set a header for its token.
             let token = try Tokens.viewing().replacing("=", with: "%3D").replacing("+", with: "%2B")
             try await TimelineListener.follow(platform, refused + "?token=\(token)") { listener, _ async throws in
                 #expect(try await listener.reaches(1))
@@ -139,7 +139,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("consumers get everything, then each change; who comes again goes on without gap or duplicate")
+    @Test("consumers get everything, then each change, and resume without gap or duplicate")
     func following() async throws {
         try await TestPlatform.run { platform async throws in
             for index in 0..<20 {
@@ -175,7 +175,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("a consumer that says something all the time is sent away, and the others are not")
+    @Test("a consumer that sends too many messages is disconnected, and others are not")
     func talkative() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)

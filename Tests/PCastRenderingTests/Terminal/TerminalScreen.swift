@@ -8,7 +8,7 @@ struct TerminalScreen {
         var lower: UInt32 = 0
     }
 
-    /// An image of kitty's that is placed at a cell.
+    /// An image of kitty that is placed at a cell.
     struct Image: Equatable {
         var width = 0
         var height = 0
@@ -16,7 +16,7 @@ struct TerminalScreen {
         var rows = 0
         var column = 0
         var row = 0
-        /// Red, green and blue of each pixel.
+        /// The red, green and blue of each pixel.
         var bytes: [UInt8] = []
     }
 
@@ -72,7 +72,7 @@ struct TerminalScreen {
         column += 1
     }
 
-    /// Answers where the sequence ends.
+    /// Returns the index at which the sequence ends.
     private mutating func escape(_ bytes: [UInt8], _ start: Int) -> Int {
         switch bytes[start + 1] {
         case 0x5B:

@@ -2,7 +2,7 @@ import Foundation
 import PCastCodecs
 import PCastIO
 
-/// A voice of flite, a small speech synthesizer that speaks in pieces of recorded speech.
+/// A voice of flite, a small speech synthesizer that combines recorded speech.
 struct RealVoice {
     private static let program = "/usr/bin/flite"
 
@@ -18,13 +18,13 @@ struct RealVoice {
 
     let name: String
 
-    /// Nil where there is no flite.
+    /// Returns nil if flite is not installed.
     init?(_ name: String) {
         guard FileManager.default.isExecutableFile(atPath: Self.program) else { return nil }
         self.name = name
     }
 
-    /// Samples at 48 kHz whose root mean square is `level`.
+    /// Returns samples at 48 kHz with a root mean square of `level`.
     func speak(seconds: Double, level: Double = 3_000) throws -> [Double] {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).wav")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -27,7 +27,7 @@ struct MicrophoneSourceTests {
     }
 
     @Test(
-        "frames come at the pace of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
+        "frames come at the rate of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
     )
     func pace(_ channels: AudioChannelLayout) async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration(channels: channels))
@@ -46,7 +46,7 @@ struct MicrophoneSourceTests {
         #expect(source.statistics.frames >= 50 && source.statistics.xruns == 0)
     }
 
-    @Test("nothing is delivered after stop; stop without a start gives the device back, and twice is harmless")
+    @Test("nothing is delivered after a stop; a stop without a start releases the device, and twice is harmless")
     func stop() async throws {
         let unstarted = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         unstarted.stop()
@@ -61,7 +61,7 @@ struct MicrophoneSourceTests {
         #expect(count.withLock { $0 } == after && source.statistics.frames == after)
     }
 
-    @Test("it can be stopped from what it delivers to")
+    @Test("a delivery can stop the microphone")
     func stopFromWithin() async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         let (stream, continuation) = AsyncStream<Void>.makeStream()
@@ -74,7 +74,7 @@ struct MicrophoneSourceTests {
         source.stop()
     }
 
-    @Test("what is not there is not found, in a sentence that says where it was looked for")
+    @Test("a missing device is reported with the places of the search")
     func absent() {
         let error = #expect(throws: DeviceError.self) {
             _ = try MicrophoneSource(id: "hw:31,0", configuration: AudioConfiguration())
@@ -83,7 +83,7 @@ struct MicrophoneSourceTests {
         #expect(error?.description.contains("synthetic") == true)
     }
 
-    @Test("a wish for a polar pattern that no control can grant is told")
+    @Test("an ideal polar pattern that no control provides is reported")
     func pattern() throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         #expect(source.apply(AudioConfiguration()).isEmpty)
@@ -91,7 +91,7 @@ struct MicrophoneSourceTests {
         source.stop()
     }
 
-    @Test("every microphone that is listed has a name of its own, and can be asked what it can do")
+    @Test("every listed microphone has a unique name and reports its capabilities")
     func enumeration() {
         let devices = Microphones.enumerate()
         #expect(Set(devices.map(\.info.id)).count == devices.count)

@@ -25,10 +25,11 @@ extension Machine {
 /// A sine in each channel.
 struct Tone {
     var rate: Int
-    /// In hertz, and of full scale.
+    /// The frequency in hertz, and the level relative to full scale.
     var channels: [(frequency: Double, level: Double)]
 
-    /// A second of it, channels interleaved, in one of alsa-lib's formats; it can be played again and again.
+    /// Returns a second of it with interleaved channels, in one of alsa-lib's formats. It can be repeated without a
+    /// break.
     func second(format: String) -> Data {
         var data = Data(capacity: rate * channels.count * 4)
         for index in 0..<rate {
@@ -89,7 +90,7 @@ final class Recording: Sendable {
         var frames: [AudioFrame] = []
         var end: SourceEnd?
         var hold = TimeSpan.zero
-        /// The first frame that followed the last loss.
+        /// The first frame after the last loss.
         var steadyFrom = 0
         var xruns = 0
     }
@@ -119,7 +120,7 @@ final class Recording: Sendable {
             }, ended: { [unowned self] end in state.withLock { $0.end = end } })
     }
 
-    /// Holds the source's thread up once.
+    /// Delays the source's thread once.
     func hold(for span: TimeSpan) { state.withLock { $0.hold = span } }
 
     func frames(until count: Int) throws -> [AudioFrame] {
@@ -147,7 +148,7 @@ final class Recording: Sendable {
 
     func stop() { source.stop() }
 
-    /// Every frame is 20 ms after the one before, in its count and in its time.
+    /// Expects that every frame is 20 ms after the one before, in its count and in its time.
     func expectContinuous(_ frames: [AudioFrame], _ location: SourceLocation = #_sourceLocation) {
         for (index, frame) in frames.enumerated() {
             #expect(frame.timestamp.ticks == Int64(index) * 960 && frame.sampleCount == 960, sourceLocation: location)
@@ -162,7 +163,7 @@ final class Recording: Sendable {
     }
 }
 
-/// Frames one after another, to be asked for tones.
+/// Contiguous frames, for the measurement of tones.
 struct Heard {
     private let samples: [[Double]]
 
@@ -176,7 +177,7 @@ struct Heard {
         self.samples = samples
     }
 
-    /// The level of a tone in a channel, of full scale.
+    /// Returns the level of a tone in a channel, relative to full scale.
     func level(_ frequency: Double, channel: Int) -> Double {
         let (sine, cosine) = projection(frequency, of: samples[channel][...])
         return (sine * sine + cosine * cosine).squareRoot()
@@ -193,7 +194,7 @@ struct Heard {
         return frequency + turned.remainder(dividingBy: 2 * .pi) / (2 * .pi) * 48_000 / Double(distance)
     }
 
-    /// The part of the sine and the cosine of a frequency, under a window (Hann).
+    /// Returns the sine and cosine components of a frequency, with a Hann window.
     private func projection(_ frequency: Double, of samples: ArraySlice<Double>) -> (sine: Double, cosine: Double) {
         var (sine, cosine, weight) = (0.0, 0.0, 0.0)
         for index in samples.indices {
@@ -207,7 +208,7 @@ struct Heard {
     }
 }
 
-/// A menu of patterns on a card that has none: the kernel lets any program add controls to a card.
+/// A menu of polar patterns on a card that has none. The kernel lets any program add controls to a card.
 struct PatternMenu {
     private let card: String
     private static let name = "Mic Pattern"
@@ -229,7 +230,7 @@ struct PatternMenu {
         }
     }
 
-    /// The item that is chosen.
+    /// Returns the selected item.
     func selected() throws -> Int {
         try Self.withControl(card) { control, id in
             var value: OpaquePointer?

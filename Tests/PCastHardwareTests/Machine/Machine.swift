@@ -4,30 +4,30 @@ import PCastIO
 
 /// Operations on the virtual machine in which the tests run: loading drivers, running programs, waiting for devices.
 enum Machine {
-    /// Whether this is the virtual machine: set by its job alone.
+    /// Whether this is the virtual machine. Only the machine's job sets the variable.
     static let isHere = ProcessInfo.processInfo.environment["PCAST_HARDWARE"] == "1"
 
-    /// A program ended badly, or something did not come about in time.
+    /// A program failed, or a condition was not met in time.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Loads a driver, with options where the machine's own (`/etc/modprobe.d`) will not do, and waits for its devices.
+    /// Loads a driver and waits for its devices. Options override the machine's own (`/etc/modprobe.d`).
     static func load(_ driver: String, _ options: String...) throws {
         try run("modprobe", [driver] + options)
         try settle()
     }
 
-    /// Unloads a driver, and with it its devices, as if they were pulled out.
+    /// Unloads a driver and thereby its devices, as if they were unplugged.
     static func unload(_ driver: String) throws {
         try run("rmmod", [driver])
         try settle()
     }
 
-    /// Waits until udev has dealt with every event.
+    /// Waits until udev has handled every event.
     static func settle() throws { try run("udevadm", ["settle", "--timeout=20"]) }
 
-    /// Runs a program to its end; returns what it wrote.
+    /// Runs a program to its end. Returns its output.
     @discardableResult
     static func run(_ program: String, _ arguments: [String] = []) throws -> String {
         let running = try MachineProgram(program, arguments, isQuiet: true)

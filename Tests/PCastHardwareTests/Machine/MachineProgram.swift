@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A program of the machine that runs beside a test, is told lines and tells lines.
+/// A program of the machine that runs in parallel with a test. Both exchange lines.
 final class MachineProgram: Sendable {
     private struct State {
         var input: Int32
@@ -63,7 +63,7 @@ final class MachineProgram: Sendable {
         }
     }
 
-    /// The next line that it writes; nil when it wrote its last.
+    /// Returns the next line of its output; nil after the last one.
     func nextLine() -> String? {
         let output = state.withLock { $0.output }
         var line: [UInt8] = []
@@ -77,7 +77,7 @@ final class MachineProgram: Sendable {
         }
     }
 
-    /// Waits until it ends of itself; returns its exit status, as a shell tells it.
+    /// Waits until it ends by itself. Returns its exit status in the form of a shell.
     @discardableResult
     func wait() -> Int32 {
         state.withLock { state in
@@ -86,14 +86,14 @@ final class MachineProgram: Sendable {
             state.input = -1
             var status: Int32 = 0
             while waitpid(processID, &status, 0) < 0, errno == EINTR {}
-            // The macros of wait.h, which Swift does not import.
+            // This replaces the macros of wait.h, which Swift does not import.
             let told = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
             state.status = told
             return told
         }
     }
 
-    /// Ends it, and waits until it has gone.
+    /// Terminates it, and waits for its end.
     func end() {
         if state.withLock({ $0.status == nil }) { kill(processID, SIGTERM) }
         wait()

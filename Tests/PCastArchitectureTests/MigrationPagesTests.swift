@@ -12,12 +12,12 @@ struct MigrationPagesTests {
         return try String(contentsOf: url, encoding: .utf8)
     }
 
-    /// Lines without their indentation, and none that are empty.
+    /// Returns the lines without indentation and without empty lines.
     private func lines(_ text: some StringProtocol) -> [String] {
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// The blocks of Swift.
+    /// Returns the code blocks of Swift.
     private func samples(_ text: String) -> [[String]] {
         text.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "\n```").first }.map { lines($0) }

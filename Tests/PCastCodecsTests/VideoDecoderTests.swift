@@ -44,7 +44,7 @@ import Testing
         #expect(try decoder.decode(frames[8]).first?.timestamp == frames[8].timestamp)
     }
 
-    @Test("garbage throws, and never more", arguments: [Codec.h264, .vp8])
+    @Test("invalid data throws", arguments: [Codec.h264, .vp8])
     func garbage(_ codec: Codec) throws {
         let frames = try stream(codec)
         var generator = SeededGenerator(seed: 7)
@@ -63,7 +63,7 @@ import Testing
         #expect(throws: CodecError.self) { try VideoCodecTests.decoder(codec).decode(empty) }
     }
 
-    @Test("pictures of another size within a stream are decoded as they are", arguments: [Codec.h264, .vp8])
+    @Test("frames of another size within a stream are decoded as they are", arguments: [Codec.h264, .vp8])
     func otherSize(_ codec: Codec) throws {
         let decoder = try VideoCodecTests.decoder(codec)
         for size in [SampleFrame.size, Dimensions(width: 320, height: 180), Dimensions(width: 1_280, height: 720)] {

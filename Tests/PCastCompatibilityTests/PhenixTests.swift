@@ -135,7 +135,7 @@ enum PhenixSamples {
     }
 }
 
-@Suite("What is written for Phenix")
+@Suite("Code for Phenix's SDK")
 struct PhenixTests {
     /// Returns the value with which a callback was called.
     private func called<Value>(_ body: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
@@ -146,7 +146,7 @@ struct PhenixTests {
         return value
     }
 
-    /// Off the threads of tasks, as an application of then calls.
+    /// Runs `body` outside the threads of tasks, like an application of that time.
     private func apart<Value>(_ body: @escaping () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: body()) }
@@ -236,7 +236,7 @@ struct PhenixTests {
         #expect(constraint.update(CGPoint(x: 1, y: 0)))
         #expect(!constraint.updateAutoFocusTarget(CGPoint(x: 0, y: -0.1)))
         let (pcast, gumOptions, userMediaStream) = try await synthetic()
-        // The test picture has no lens: a soft constraint is reported, a hard one refused.
+        // The test pattern has no lens: a soft constraint is reported, and a hard one is rejected.
         let key = NSNumber(value: PhenixDeviceCapability.autoFocusTarget.rawValue)
         gumOptions.video.capabilityConstraints[key] = [constraint]
         #expect(await apart { userMediaStream.apply(gumOptions) } == .ok)

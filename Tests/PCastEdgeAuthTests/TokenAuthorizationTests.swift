@@ -12,7 +12,7 @@ import Testing
         return token
     }
 
-    /// Nil when the token allows it.
+    /// Returns the reason against the token; nil if it permits the request.
     private static func refusal(_ token: EdgeToken, _ request: TokenRequest, at now: WallTime = now) -> TokenRefusal? {
         do throws(TokenRefusal) {
             try TokenAuthorization(token).authorize(request, at: now)
@@ -116,7 +116,7 @@ import Testing
             Self.refusal(token, TokenRequest(.publish, capabilities: ["on-demand"])) == .missingCapability("on-demand"))
     }
 
-    /// Each subset of restrictions is broken at once; the first in order is the one that is told.
+    /// Violates each subset of restrictions at once. The first in order is reported.
     @Test func anySingleBrokenRestrictionRefuses() {
         let refusals: [TokenRefusal] = [
             .expired(at: Self.now), .wrongType, .wrongSession, .wrongRemoteAddress, .wrongOriginStream,

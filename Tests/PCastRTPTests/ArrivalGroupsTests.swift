@@ -21,7 +21,7 @@ import Testing
     @Test("packets that a bottleneck releases in one burst form one group, for at most 100 ms")
     func burst() {
         var groups = ArrivalGroups()
-        // Sent 20 ms apart, arriving 1 ms apart after a stall.
+        // The packets are sent 20 ms apart and arrive 1 ms apart after a stall.
         for index in 0..<90 {
             let delta = groups.arrived(sentAt: at(Double(index) * 20), arrival: after(2_000 + Double(index)))
             #expect(delta == nil)
@@ -34,7 +34,7 @@ import Testing
         #expect(deltas > 0 && deltas < 20)
     }
 
-    @Test("packets out of order, and a clock that jumps, say nothing")
+    @Test("reordered packets and a jump of the clock give no measurement")
     func disorder() {
         var groups = ArrivalGroups()
         _ = groups.arrived(sentAt: at(100), arrival: after(100))

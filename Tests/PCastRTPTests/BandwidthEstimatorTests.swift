@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-/// The estimator alone, against a link on virtual time.
+/// The estimator alone, with a link on virtual time.
 @Suite struct BandwidthEstimatorTests {
     private func scene(
         rate: Double, source: Double, loss: Double = 0, jitter: TimeSpan = .zero, seed: UInt64,
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "from 4 to 0.8 Mbit/s: the queue is gone after 3 s, the rest is used, and most is back 12 s after the return",
+        "from 4 to 0.8 Mbit/s: the queue is empty after 3 s, and most of the rate is back after 12 s",
         arguments: [1, 2, 3, 4] as [UInt64])
     func fallsAndRises(seed: UInt64) {
         var scene = scene(rate: 4e6, source: 4e6, seed: seed)
@@ -57,7 +57,7 @@ import Testing
         #expect(abs(scene.flows[0].estimate.lossRate - loss) < 0.05)
     }
 
-    @Test("two that begin together share a link", arguments: [2, 3, 4] as [UInt64])
+    @Test("two flows that start together share a link", arguments: [2, 3, 4] as [UInt64])
     func shares(seed: UInt64) {
         let flows = [
             CongestionFlow(source: 2e6, seed: seed &* 7), CongestionFlow(index: 1, source: 2e6, seed: seed &* 11),
@@ -167,7 +167,7 @@ import Testing
                 estimator.read(bytes, at: now + .milliseconds(40))
             }
         }
-        // 128 bytes each 10 ms.
+        // 128 bytes every 10 ms.
         let rate = Double(estimator.estimate.acknowledged?.bitsPerSecond ?? 0)
         #expect(abs(rate - 102_400) < 6_000)
     }
@@ -204,7 +204,7 @@ import Testing
         #expect(scene.flows[0].estimate.lossRate < 0.01)
     }
 
-    @Test("REMB bounds who reports no arrivals, and loss above 10 % takes by steps from who tells nothing else")
+    @Test("REMB limits a peer without reports, and loss above 10 % reduces the rate of a peer with only loss")
     func withoutArrivals() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: false, canProbe: true)
@@ -228,7 +228,7 @@ import Testing
         #expect(estimator.targetBitrate > lowered)
     }
 
-    @Test("the queue's delay and the round trip are what the link makes them")
+    @Test("the queue's delay and the round trip equal those of the link")
     func measures() {
         var scene = scene(rate: 5e6, source: 1e6, seed: 9)
         scene.run(for: .seconds(Int64(10)))
@@ -245,7 +245,7 @@ import Testing
         for index in 0..<50_000 {
             let number = UInt16(truncatingIfNeeded: index)
             estimator.sent(number, size: 1_000, cluster: estimator.pollProbe()?.id ?? 0, at: now)
-            // One packet, arrived; the reference time goes on by almost half of its 24 bits.
+            // One packet has arrived. The reference time advances by almost half of its 24 bits.
             let reference = UInt32(truncatingIfNeeded: index &* 0x7F_FFFF) & 0xFF_FFFF
             let bytes: [UInt8] = [
                 0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, UInt8(number >> 8), UInt8(number & 0xFF), 0, 1,
@@ -259,7 +259,7 @@ import Testing
         #expect(estimator.estimate.roundTrip.map { $0 >= .zero && $0 <= .seconds(Int64(5)) } == true)
     }
 
-    @Test("A report that waited to be read makes no round trip longer")
+    @Test("a report that waited before it was read does not increase the round trip")
     func lateReading() {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
@@ -269,7 +269,7 @@ import Testing
             0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 1, 0, 0x20, 2, 4, 0,
         ]
         estimator.read(bytes, waited: .milliseconds(10), at: now + .milliseconds(60))
-        // The other one arrived a millisecond later: the report was made then, or afterwards.
+        // The other packet arrived a millisecond later. The report was made then or afterwards.
         #expect(estimator.estimate.roundTrip == .milliseconds(50))
     }
 
@@ -279,7 +279,8 @@ import Testing
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
         let now = Instant(nanoseconds: 1_000_000_000)
         for number in 0..<UInt16(10) { estimator.sent(number, size: 1_000, at: now) }
-        // Runs of packets that have not come, up to the first of ours; then one message of ours, that came.
+        // Runs of packets that have not arrived, up to the first of this test. Then a message for a packet that has
+        // arrived.
         func message(from first: UInt16, count: UInt16, chunk: [UInt8]) -> [UInt8] {
             let head: [UInt8] = [
                 0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, UInt8(first >> 8), UInt8(first & 0xFF), UInt8(count >> 8),
@@ -295,7 +296,7 @@ import Testing
         #expect(estimator.estimate.roundTrip != nil)
     }
 
-    @Test("another path is measured anew, from the rate of the old one")
+    @Test("another path is measured again, from the rate of the old one")
     func anotherPath() {
         var scene = scene(rate: 3e6, source: 4e6, seed: 4)
         scene.run(for: .seconds(Int64(10)))
@@ -310,7 +311,7 @@ import Testing
         #expect(scene.flows[0].estimate.queueDelay.map { $0 < .milliseconds(30) } == true)
     }
 
-    @Test("packets that left and came at once are judged as they would be one by one", arguments: UInt64(1)...8)
+    @Test("packets that were sent and arrived together have the same result as single ones", arguments: UInt64(1)...8)
     func runs(seed: UInt64) {
         func estimator() -> BandwidthEstimator {
             BandwidthEstimator(
@@ -340,7 +341,7 @@ import Testing
         }
         let (left, right) = (together.estimate, oneByOne.estimate)
         #expect(left.lossRate == right.lossRate && left.lossRate > 0)
-        // The nanoseconds by which they differ may tip a comparison.
+        // The difference of nanoseconds may change a comparison.
         #expect(abs(left.target.bitsPerSecond - right.target.bitsPerSecond) < right.target.bitsPerSecond / 20)
         #expect(abs((left.acknowledged?.bitsPerSecond ?? 0) - (right.acknowledged?.bitsPerSecond ?? .max)) < 1_000)
         #expect(abs(((left.queueDelay ?? .zero) - (right.queueDelay ?? .seconds(Int64(9)))).nanoseconds) < 1_000)

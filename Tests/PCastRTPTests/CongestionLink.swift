@@ -1,7 +1,7 @@
 import PCastCore
 import PCastNetworkEmulation
 
-/// A bottleneck on virtual time: a rate, a queue that drops at its end, a delay, jitter that keeps the order, and loss.
+/// A bottleneck on virtual time: a rate, a tail-drop queue, a delay, jitter without reordering, and loss.
 struct CongestionLink {
     struct Packet {
         var flow: Int
@@ -10,7 +10,7 @@ struct CongestionLink {
         var sentAt: Instant
     }
 
-    /// Bits a second.
+    /// The rate in bits per second.
     var rate: Double
     /// The maximum delay of the queue at the link's rate.
     var queueLimit: TimeSpan
@@ -45,7 +45,7 @@ struct CongestionLink {
         return true
     }
 
-    /// Lets a step of time pass; answers what arrived in it.
+    /// Advances by a step of time. Returns the packets that arrived in it.
     mutating func advance(to now: Instant, step: TimeSpan) -> [(packet: Packet, arrival: Instant)] {
         credit += rate / 8 * step.seconds
         while head < queue.count, credit >= Double(queue[head].size) {

@@ -17,7 +17,7 @@ import Testing
             firstSequenceNumber: 500, retransmissionSequenceNumber: 40)
     }
 
-    /// The sizes of packets in the clear, as they would leave.
+    /// Returns the sizes of the unencrypted packets that would be sent.
     private func sizes(_ payloads: [[Int]], evens: Bool = true, _ change: (inout OutboundStream) -> Void = { _ in })
         -> [Int]
     {
@@ -72,15 +72,15 @@ import Testing
         #expect(sizes([[1100, 1101]], evens: false).map { $0 - header } == [1100, 1101])
     }
 
-    @Test("packets of a frame are of one size also where some of them say the delay and others do not")
+    @Test("the packets of a frame have one size, also if only some of them have the playout delay")
     func delays() {
         let delay = PlayoutDelay(minimum: .zero, maximum: .milliseconds(300))
         let all = sizes([[700, 700, 700], [700, 1160, 1160], [700]]) { $0.playoutDelay = delay }
-        // Roomy ones say the delay too, and large ones do not.
+        // Packets with space have the delay too, and large ones do not.
         #expect(all.map { $0 - header } == [704, 704, 704, 704, 1160, 1160, 704])
     }
 
-    @Test("a header from the template has the bytes of the one that is written in full")
+    @Test("a header from the template equals one that is written completely")
     func bytes() {
         var log = PacketLog(capacity: 64)
         for (index, size) in [700, 700, 1160, 1160, 700, 30].enumerated() {

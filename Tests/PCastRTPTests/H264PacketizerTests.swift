@@ -32,7 +32,7 @@ import Testing
         #expect(packets.map { $0.bytes[0] } == [0x78, 0x7C, 0x7C, 0x7C])
         #expect(packets.dropFirst().map { $0.bytes[1] } == [0x85, 0x05, 0x45])
         #expect(packets.map(\.isLast) == [false, false, false, true])
-        // 2200 bytes in three: 734, 734, 732, and two of header.
+        // 2200 bytes in three packets: 734, 734, 732, and two of header.
         #expect(packets.dropFirst().map(\.bytes.count) == [736, 736, 734])
     }
 

@@ -9,7 +9,8 @@ import Testing
         var packet: JitterPacket
     }
 
-    /// Frames 33 ms apart, a key frame every `keyInterval`, each packet late by up to `jitter`, some lost or doubled.
+    /// Returns arrivals of frames every 33 ms, with a key frame every `keyInterval`. Each packet is late by up to
+    /// `jitter`, and some are lost or duplicated.
     private func network(
         _ source: inout JitterSource, frameCount: Int, keyInterval: Int, jitter: Int64, loss: Double, doubled: Double
     ) -> [Arrival] {

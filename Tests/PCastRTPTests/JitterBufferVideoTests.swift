@@ -44,7 +44,7 @@ import Testing
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8)
         var key = source.frame(key: true, size: 2500)
-        // Padding within a frame, and between frames.
+        // There is padding within a frame, and between frames.
         for index in 1..<key.count { key[index].sequenceNumber += 1 }
         buffer.insert(all: key, at: .at(0))
         #expect(buffer.frames(at: .at(0)).isEmpty)
@@ -103,7 +103,7 @@ import Testing
         #expect(buffer.statistics.packetsLate == 1)
     }
 
-    @Test("What was waited for too long and comes before the key frame is as good")
+    @Test("a packet that comes after its timeout but before the key frame is used")
     func repairedAfterAll() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
@@ -119,7 +119,7 @@ import Testing
         #expect(buffer.statistics.framesDropped == 0)
     }
 
-    @Test("In the end what is missing is given up, whatever was asked for")
+    @Test("missing packets are finally given up, whatever was requested")
     func givenUp() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
@@ -198,7 +198,7 @@ import Testing
         #expect(frames[0].isKeyFrame)
     }
 
-    @Test("parameter sets before a picture that refers to others begin no stream, and no key frame is on its way")
+    @Test("parameter sets before a frame that refers to others start no stream and announce no key frame")
     func setsBeforeDelta() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -217,7 +217,7 @@ import Testing
         #expect(buffer.frames(at: .at(233)).map(\.bytes) == [H264Fixtures.annexB(sets + [idr])])
     }
 
-    @Test("a key frame has all packets of its time, a picture parameter set before its sequence parameter set as well")
+    @Test("a key frame has all packets of its time, also if a picture parameter set comes first")
     func wholeKeyFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -322,7 +322,7 @@ import Testing
         #expect(buffer.frames(at: .at(20)).isEmpty)
         buffer.insert(all: source.frame(key: true), at: .at(21))
         #expect(buffer.frames(at: .at(21)).map(\.bytes) == [source.frames.last!])
-        // A jump over the whole ring.
+        // The jump exceeds the whole ring.
         source.sequenceNumber &+= 1000
         buffer.insert(all: source.frame(), at: .at(22))
         #expect(buffer.needsKeyFrame == true)

@@ -33,7 +33,7 @@ import Testing
         #expect(requester.recovered == 3)
     }
 
-    @Test("After an outage nothing of it is asked for, but a key frame")
+    @Test("after an outage only a key frame is requested")
     func leap() {
         var requester = NACKRequester()
         requester.received(100, at: milliseconds(0))
@@ -57,7 +57,7 @@ import Testing
         var sequence: Int64 = 0
         var asked = 0
         requester.received(0, at: milliseconds(0))
-        // Each second packet comes 8 ms after the one that it should come before.
+        // Each second packet comes 8 ms after the one that it should precede.
         for _ in 0..<100 {
             requester.received(sequence + 2, at: milliseconds(time))
             asked += poll(&requester, at: time).count
@@ -68,7 +68,7 @@ import Testing
             time += 20
         }
         #expect(asked == 1 && requester.reorderWindow == .milliseconds(8))
-        // A lost one is asked for then, and when nothing overtakes any more, at once again.
+        // A lost packet is requested after that time, and without reordering at once again.
         requester.received(sequence + 2, at: milliseconds(time))
         #expect(poll(&requester, at: time + 7) == [])
         #expect(poll(&requester, at: time + 8) == [UInt16(sequence + 1)])
@@ -127,7 +127,7 @@ import Testing
         #expect(requester.needsKeyFrame)
     }
 
-    @Test("a key frame spares the list: only what is missing behind it counts")
+    @Test("a key frame makes older packets unnecessary: only missing ones after it count")
     func keyFrame() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -160,7 +160,7 @@ import Testing
         #expect(!requester.needsKeyFrame)
     }
 
-    @Test("with random loss and answers, every packet is asked for or arrives, and none that arrived is")
+    @Test("with random loss and responses, every packet is requested or arrives, and never both")
     func random() {
         var generator = SeededGenerator(seed: 9)
         var requester = NACKRequester()

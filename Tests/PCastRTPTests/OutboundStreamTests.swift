@@ -3,13 +3,13 @@ import PCastRTP
 import Testing
 
 @Suite struct OutboundStreamTests {
-    /// A packet as the peer gets it.
+    /// A packet as the peer receives it.
     private struct Sent: Equatable {
         var ssrc: UInt32 = 1000
         var payloadType: UInt8 = 96
         var sequenceNumber: UInt16
         var timestamp: UInt32
-        /// The number that a retransmission repeats.
+        /// The sequence number of the packet that a retransmission repeats.
         var original: UInt16?
         var position: Int64
     }
@@ -106,7 +106,7 @@ import Testing
         #expect(drain(&stream, log).map(\.timestamp) == [90_001])
     }
 
-    @Test("packets that overtook the one to begin with are sent too; those from before it are not")
+    @Test("packets that overtook the first one are sent too, and older ones are not")
     func overtaking() {
         var log = PacketLog(capacity: 16)
         append([3, 5, 6, 2, 4, 7], to: &log)
@@ -195,7 +195,7 @@ import Testing
         #expect(drain(&stream, log).map(\.sequenceNumber) == [504])
     }
 
-    @Test("what was asked for before a new beginning is forgotten, for its number means another packet now")
+    @Test("requests from before a restart are dropped, because their number is another packet now")
     func restartForgets() {
         var log = PacketLog(capacity: 16)
         append([7, 8], to: &log)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct PacerTests {
     private static let start = Instant(nanoseconds: 5_000_000_000)
 
-    /// Lets `count` packets that wait since the start pass, and answers when each did.
+    /// Sends `count` packets that wait since the start. Returns the time of each.
     private func passing(
         _ count: Int, size: Int = 1_250, by pacer: inout Pacer, from start: Instant = Self.start
     ) -> [TimeSpan] {
@@ -26,7 +26,7 @@ import Testing
         return times
     }
 
-    @Test("a burst is at most 5 ms of the pace, and the rest leaves at two and a half times the target")
+    @Test("a burst is at most 5 ms of the pacing rate, and the rest is sent at two and a half times the target")
     func bursts() {
         var pacer = Pacer(target: .kilobits(4_000))
         let times = passing(40, by: &pacer)
@@ -55,7 +55,7 @@ import Testing
         return sent
     }
 
-    @Test("a picture that is not much larger than others leaves whole, and a large one in bursts of 5 ms")
+    @Test("a frame of about usual size is sent at once, and a large one in bursts of 5 ms")
     func wholePictures() {
         // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen; eight packets are those of 30 pictures a second at 2.4
         // Mbit/s.
@@ -70,19 +70,19 @@ import Testing
         #expect(whole(17, by: &wide, at: Self.start + .seconds(1)) == 10)
     }
 
-    @Test("on a path that carries less than is wanted no picture leaves whole", arguments: [true, false])
+    @Test("on a path below the wanted rate no frame is sent at once", arguments: [true, false])
     func narrow(isCongested: Bool) {
         var pacer = Pacer(target: .kilobits(2_500))
         // 1.25 times 5 Mbit/s: 3,906 bytes in 5 ms; without that factor 3,125.
         pacer.setTarget(
             .kilobits(5_000), wanted: .kilobits(6_000), pressure: isCongested ? .congested : .limited)
         #expect(whole(5, by: &pacer, at: Self.start) == (isCongested ? 2 : 3))
-        // Nor one that is larger than what the path is known to carry in 40 ms.
+        // A frame that exceeds the path's known capacity of 40 ms is not sent at once either.
         var slow = Pacer(target: .kilobits(1_500))
         #expect(whole(8, by: &slow, at: Self.start) == 1)
     }
 
-    @Test("a packet a frame passes at once, however low the target")
+    @Test("a frame of one packet is sent at once, however low the target")
     func single() {
         var pacer = Pacer(target: .kilobits(100))
         var now = Self.start
@@ -108,7 +108,7 @@ import Testing
         #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == false)
     }
 
-    /// The first probe of a peer that reports, which is none before its report.
+    /// Returns the first probe of a peer that reports. There is none before its report.
     private static func probeAfterReport() throws -> ProbeCluster {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
@@ -124,7 +124,7 @@ import Testing
         return try #require(polled)
     }
 
-    @Test("a probe goes at its own rate, takes the media that waits, and is over when it is whole")
+    @Test("a probe has its own rate, uses waiting media, and ends when it is complete")
     func probe() throws {
         var pacer = Pacer(target: .kilobits(500))
         let cluster = try Self.probeAfterReport()
@@ -148,7 +148,7 @@ import Testing
         #expect(pacer.cluster == 0)
     }
 
-    @Test("a probe that took too long ends, and what waits behind it leaves or has a time")
+    @Test("a probe that takes too long ends, and waiting packets are sent or have a time")
     func lateProbe() throws {
         var pacer = Pacer(target: .kilobits(500))
         let cluster = try Self.probeAfterReport()
@@ -164,7 +164,7 @@ import Testing
         #expect(passedFull || deadline != nil)
     }
 
-    @Test("a probe that nothing can be sent for ends, and leaves no deadline behind")
+    @Test("a probe without anything to send ends, and leaves no deadline")
     func abandoned() throws {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
@@ -182,7 +182,7 @@ import Testing
         #expect(deadline == nil)
     }
 
-    @Test("frames since an old key frame leave at twice what is wanted, however many wait and for how long")
+    @Test("frames since an old key frame are sent at twice the wanted rate, for any number of them")
     func catchUp() {
         var pacer = Pacer(target: .kilobits(2_500), opening: .kilobits(25_000), wanted: .kilobits(1_000))
         var (now, sent) = (Self.start, 0)
@@ -200,7 +200,7 @@ import Testing
         #expect(abs(sent - 250_000) < 5_000, "\(sent) bytes in a second")
     }
 
-    @Test("an old key frame leaves at the usual pace, and not at that of all that waits behind it")
+    @Test("an old key frame is sent at the usual rate, not at that of everything after it")
     func oldKeyFrame() {
         for (backlog, isLess) in [(Pacer.Backlog.keyFrame, true), (.live, false)] {
             var pacer = Pacer(target: .kilobits(4_000))

@@ -41,7 +41,7 @@ import Testing
             log.append(entry(sequence), payload: [UInt8(sequence)])
         }
         #expect(log.start == 16 && log.newestKeyFrame == nil && log.bytes(at: 79) == [79])
-        // Again before it is full.
+        // It grows again before it is full.
         for capacity in [128, 256] {
             log.grow()
             #expect(log.capacity == capacity && log.start == 16 && log.end == 80)

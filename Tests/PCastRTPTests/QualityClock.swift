@@ -10,7 +10,7 @@ struct QualityClock {
     private(set) var told: [(at: Double, row: DataQuality)] = []
     private let began = Instant(nanoseconds: 1_000_000_000_000)
 
-    /// Looks so many seconds long.
+    /// Runs for this many seconds and observes the quality.
     mutating func run(_ seconds: Double, _ look: (Instant) -> DataQuality?) {
         let end = now + TimeSpan(seconds: seconds)
         while now < end {

@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-/// Each type of packet, byte for byte and back.
+/// Each type of packet, byte for byte in both directions.
 @Suite struct RTCPTests {
     private func write(_ size: Int = 1200, _ body: (inout RTCPWriter) -> Void) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xEE, count: size)
@@ -47,7 +47,7 @@ import Testing
                 $0.senderReport(
                     SenderInformation(ssrc: 1, ntpTimestamp: 2, rtpTimestamp: 3, packetCount: 4, octetCount: 5))
             },
-            // Requests for packets, from who asks for one or for many; media, a check, a handshake, hardly anything.
+            // Requests for one packet or many; media, a STUN check, a handshake, and nearly empty datagrams.
             [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 9, 0, 0], [0x80, 102, 0, 1], [0x90, 0xC8 & 0x7F, 0, 1],
             [0, 1, 0, 8], [22, 254, 253, 0], [0x81], [],
         ]
@@ -88,7 +88,7 @@ import Testing
         #expect(blocks.block(about: 1, in: bytes) == nil)
     }
 
-    @Test("a receiver report takes 31 blocks and no more")
+    @Test("a receiver report has at most 31 blocks")
     func receiverReport() throws {
         let bytes = write {
             $0.receiverReport(ssrc: 9)
@@ -104,7 +104,7 @@ import Testing
         #expect(blocks.block(30, in: bytes) == Self.block)
     }
 
-    @Test("a count of lost packets beyond 24 bits is bounded")
+    @Test("a number of lost packets beyond 24 bits is clamped")
     func lossBounds() {
         let bytes = write {
             $0.receiverReport(ssrc: 9)
@@ -135,7 +135,7 @@ import Testing
         #expect(names == ["7 \(name)"])
     }
 
-    @Test("two sources with other items around their CNAMEs are both read")
+    @Test("two sources with other items around their CNAMEs are both parsed")
     func twoSources() throws {
         let bytes: [UInt8] = [
             0x82, 202, 0, 6, 0, 0, 0, 7, 2, 1, 0x7A, 1, 1, 0x61, 0, 0, 0, 0, 0, 8, 1, 2, 0x62, 0x63, 0, 0, 0, 0,
@@ -186,7 +186,7 @@ import Testing
         #expect(nack.mediaSSRC == 0x2000_0000)
     }
 
-    @Test("a NACK takes as many numbers as its buffer has room for")
+    @Test("a NACK has as many numbers as fit into its buffer")
     func negativeAcknowledgementWithoutRoom() {
         let numbers: [UInt16] = [1, 100, 200]
         let bytes = write(20) {
@@ -203,7 +203,7 @@ import Testing
         #expect(lost(bytes + bytes).count == 300)
     }
 
-    @Test("random lists of losses come back")
+    @Test("random lists of losses are parsed as written")
     func negativeAcknowledgementRoundTrip() {
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<300 {
@@ -313,7 +313,7 @@ import Testing
         #expect(reader.next(in: bytes) == nil)
     }
 
-    @Test("padding is taken off; more than there is ends the walk")
+    @Test("padding is removed, and too much of it ends the parsing")
     func padding() {
         let good: [UInt8] = [0xA1, 203, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4]
         guard case .goodbye(let goodbye)? = read(good).first else {
@@ -383,7 +383,7 @@ import Testing
         }
     }
 
-    @Test("a compound cut at any length yields only whole packets and never traps")
+    @Test("a compound cut at any length yields only complete packets without a trap")
     func truncation() {
         let bytes = everything()
         #expect(exhaust(bytes) == 11)

@@ -7,7 +7,7 @@ import Testing
 
     private var statistics: ReceiveStatistics { ReceiveStatistics(ssrc: 5, clockRate: .video) }
 
-    @Test("before any packet there is nothing to report")
+    @Test("before the first packet there is nothing to report")
     func empty() {
         var statistics = statistics
         #expect(statistics.reportBlock(at: milliseconds(0)) == nil)
@@ -43,7 +43,7 @@ import Testing
             timestamp &+= 1800
         }
         #expect(statistics.jitter == 0)
-        // 20 ms late: 1800 ticks, of which a sixteenth.
+        // The packet is 20 ms late: 1800 ticks, of which a sixteenth counts.
         _ = statistics.received(sequenceNumber: 5, timestamp: timestamp, at: milliseconds(120))
         #expect(statistics.jitter == 112)
     }
@@ -92,7 +92,7 @@ import Testing
         #expect(statistics.jitter == 0)
     }
 
-    @Test("the block names the last sender report and how long ago it came")
+    @Test("the block has the last sender report and the time since its arrival")
     func senderReport() throws {
         var statistics = statistics
         _ = statistics.received(sequenceNumber: 1, timestamp: 0, at: milliseconds(0))
@@ -115,7 +115,7 @@ import Testing
             delaySinceLastSenderReport: CompactTime(held).rawValue)
     }
 
-    @Test("the round trip is the time since the report less the time it was held")
+    @Test("the round trip is the time since the report minus the time at the peer")
     func measures() throws {
         var roundTrip = RoundTripTime()
         #expect(roundTrip.update(from: block(sent: .milliseconds(750), held: .milliseconds(500)), at: now) != nil)
@@ -136,7 +136,7 @@ import Testing
         #expect(roundTrip.rejected == 2)
     }
 
-    @Test("a peer that has had no report measures nothing")
+    @Test("a peer without a report measures nothing")
     func noReport() {
         var roundTrip = RoundTripTime()
         #expect(roundTrip.update(from: ReportBlock(ssrc: 1), at: now) == nil)
@@ -190,7 +190,7 @@ import Testing
         #expect(times == [1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 5500, 6000, 7000, 8000])
     }
 
-    @Test("a report waits for packets that it goes with, but not for long")
+    @Test("a report waits for other packets, but not for long")
     func timeout() {
         var source = SenderReportSource(ssrc: 3, clockRate: .opus)
         source.sent(sequence: 1, timestamp: 0, capturedAt: wall, payloadSize: 1, at: milliseconds(0))

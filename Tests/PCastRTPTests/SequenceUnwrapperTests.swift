@@ -31,7 +31,7 @@ import Testing
         #expect(unwrapper.unwrap(65_535) == SequenceUnwrapper.origin - 1)
     }
 
-    @Test("a long walk with reordering comes out as it went in")
+    @Test("a long sequence with reordering is unwrapped correctly")
     func randomWalk() {
         var generator = SeededGenerator(seed: 1)
         var unwrapper = SequenceUnwrapper()

@@ -23,7 +23,7 @@ import Testing
         return feedback
     }
 
-    /// Each packet with its arrival in microseconds since the origin of the receiver's clock.
+    /// Returns each packet with its arrival in microseconds since the origin of the receiver's clock.
     private func statuses(_ bytes: [UInt8]) throws -> [(number: UInt16, arrival: Int64?)] {
         let feedback = try #require(parse(bytes))
         var unwrapper = ReferenceTimeUnwrapper()
@@ -69,7 +69,7 @@ import Testing
         #expect(bytes[20..<22] == [0xAF, 0xFF])
     }
 
-    @Test("reports come 100 ms after the first packet that waits, and only then")
+    @Test("a report comes 100 ms after the first waiting packet")
     func cadence() {
         var recorder = TransportFeedbackRecorder()
         #expect(recorder.deadline == nil)
@@ -123,7 +123,7 @@ import Testing
         #expect(poll(&recorder, at: milliseconds(900)) == nil)
     }
 
-    @Test("numbers go past 2^16, and a reference time past 2^24 goes on")
+    @Test("numbers continue after 2^16, and reference times after 2^24")
     func wraps() throws {
         var recorder = TransportFeedbackRecorder()
         let late: Int64 = (1 << 24) * 64
@@ -137,7 +137,7 @@ import Testing
         #expect(unwrapper.unwrap(-0x80_0000) == .milliseconds(0x80_0000 * 64))
     }
 
-    @Test("a silence longer than a delta can say begins another report")
+    @Test("a silence longer than the largest delta starts another report")
     func silence() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: milliseconds(0))
@@ -149,7 +149,7 @@ import Testing
         #expect(poll(&recorder, at: milliseconds(9_100)) == nil)
     }
 
-    @Test("a jump larger than the memory forgets what was before and stays within bounds")
+    @Test("a jump larger than the memory drops the previous packets and stays within bounds")
     func jump() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(0, at: milliseconds(0))
@@ -164,7 +164,7 @@ import Testing
         #expect(try self.statuses(again).map(\.number) == [20_000])
     }
 
-    @Test("random arrivals come back to the tick, in rooms of any size")
+    @Test("random arrivals are reported to the tick, for every size of buffer")
     func randomRoundTrip() throws {
         var generator = SeededGenerator(seed: 5)
         for _ in 0..<60 {

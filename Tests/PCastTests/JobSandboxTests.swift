@@ -5,11 +5,11 @@ import Testing
 @testable import PCast
 
 /// The sandbox of a worker, and its failures.
-@Suite("The guard of a worker") struct WorkGuardTests {
+@Suite("The sandbox of a worker") struct WorkGuardTests {
     private final class Lines: Sendable { let lines = Mutex<[String]>([]) }
 
     @Test(
-        "a worker that cannot be held back is not started, and the platform is told",
+        "a worker that cannot be restricted is not started, and the platform gets an error",
         arguments: JobSandbox.Hold.allCases
     )
     func refuses(_ hold: JobSandbox.Hold) async throws {

@@ -12,7 +12,7 @@ struct ConnectionCaptureClockTests {
         #expect(clock.wallTime(of: 0 &- 135_000) == time - .seconds(1 as Int64))
     }
 
-    @Test("sound's ticks are 48,000 a second")
+    @Test("audio has 48,000 ticks per second")
     func sound() {
         let time = WallTime(millisecondsSinceEpoch: 1000)
         let clock = CaptureClock(timestamp: 0, wallTime: time, rate: .opus)

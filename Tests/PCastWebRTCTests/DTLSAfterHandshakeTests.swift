@@ -99,7 +99,7 @@ struct DTLSAfterHandshakeTests {
     }
 
     @Test(
-        "close_notify of each cipher suite is read without an SSL object, and others accept the project's",
+        "close_notify of each cipher suite is parsed without an SSL object, and others accept the project's",
         arguments: [
             "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305",
             "ECDHE-ECDSA-AES128-SHA",
@@ -134,18 +134,18 @@ struct DTLSAfterHandshakeTests {
             withExtendedLifetime(ends) {}
             return freed / ends.count
         }
-        // Others allocate at the same time, so that the most that was freed is the nearest to the truth.
+        // Other tests allocate at the same time, so the maximum is closest to the freed size.
         #expect(sizes.max()! > 8_000)
     }
 
-    @Test("Cut short, damaged and random datagrams after the handshake change nothing", arguments: [false, true])
+    @Test("truncated, damaged and random datagrams after the handshake have no effect", arguments: [false, true])
     func garbage(_ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
         var generator = SeededGenerator(seed: 4)
         client.close()
         let goodbye = client.datagrams()[0]
         for length in 0..<goodbye.count { server.receive(Array(goodbye[..<length]), at: now) }
-        // OpenSSL looks at the version of a handshake's records only, and an alert is authenticated without it.
+        // OpenSSL checks the version only of handshake records, and it is not part of an alert's authentication.
         for position in 0..<goodbye.count where position != 1 && position != 2 {
             var changed = goodbye
             changed[position] ^= 1
@@ -158,7 +158,7 @@ struct DTLSAfterHandshakeTests {
     }
 }
 
-/// Returns when that much real time has passed: for what OpenSSL measures by the machine's own clock.
+/// Returns when this real time has passed, because OpenSSL uses the machine's own clock.
 private func awaitRealTime(_ duration: Duration) {
     let clock = ContinuousClock()
     let end = clock.now + duration

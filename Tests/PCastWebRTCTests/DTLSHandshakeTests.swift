@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Handshakes between two of our ends.
+/// Handshakes between two ends of this project.
 struct DTLSHandshakeTests {
-    @Test("Both ends agree on keys whatever is lost, repeated or reordered", arguments: [0, 20, 40])
+    @Test("both ends agree on keys with any loss, repetition or reordering", arguments: [0, 20, 40])
     func loss(_ percent: Int) {
         for seed in 0..<100 {
             let ends = DTLSTestCertificates.ends()
@@ -26,8 +26,8 @@ struct DTLSHandshakeTests {
         }
     }
 
-    /// Cuts a ClientHello in one record into fragments of `size` bytes, each in a record of its own. The record numbers
-    /// leave room for those of the client's later records.
+    /// Divides a ClientHello in one record into fragments of `size` bytes, each in its own record. The record numbers
+    /// leave space for those of the client's later records.
     private static func fragments(of hello: [UInt8], size: Int) -> [[UInt8]] {
         let body = Array(hello[25...])
         return stride(from: 0, to: body.count, by: size).enumerated().map { number, offset in
@@ -81,7 +81,7 @@ struct DTLSHandshakeTests {
                 client.advance(to: now)
                 let repeated = client.datagrams()
                 repetitions += 1
-                // The same but for the record's number, which is never used twice.
+                // It is the same except for the record's number, which is never used twice.
                 #expect(repeated.map { Array($0[..<5] + $0[11...]) } == hello.map { Array($0[..<5] + $0[11...]) })
                 #expect(repeated.first.map { Array($0[5..<11]) } == [0, 0, 0, 0, 0, repetitions])
             }
@@ -130,7 +130,7 @@ struct DTLSHandshakeTests {
         var (sizes, torn): ([Int], Int) = ([], 0)
         network.alter = { datagram, _ in
             sizes.append(datagram.count)
-            // RFC 6347, section 4.1: type, version, epoch and number take 11 bytes, the length two.
+            // RFC 6347, section 4.1: type, version, epoch and number have 11 bytes, the length two.
             var offset = 0
             while offset + 13 <= datagram.count, (20...23).contains(datagram[offset]), datagram[offset + 1] == 0xFE {
                 offset += 13 + Int(datagram[offset + 11]) << 8 + Int(datagram[offset + 12])
@@ -141,7 +141,7 @@ struct DTLSHandshakeTests {
         network.run()
         #expect(ends.client.keys != nil && ends.server.keys != nil)
         #expect(torn == 0)
-        // Both flights with a certificate of that size are of several.
+        // Both flights with a certificate of that size have several datagrams.
         #expect(sizes.count { $0 > 700 } >= 3, "\(sizes)")
     }
 
@@ -168,7 +168,7 @@ struct DTLSHandshakeTests {
         #expect(ends.server.datagrams().isEmpty)
     }
 
-    @Test("A datagram of garbage is ignored, a damaged one fails with a reason at most, and nothing traps")
+    @Test("an invalid datagram is ignored, a damaged one fails with a reason at most, and nothing traps")
     func garbage() {
         var generator = SeededGenerator(seed: 11)
         var established = 0

@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Handshakes with peers that are not ours, and peers that are not who they should be.
+/// Handshakes with peers of other implementations, and with peers of a wrong identity.
 struct DTLSPeerTests {
     private let certificates = DTLSTestCertificates.self
 
     @Test(
-        "All three profiles are agreed on when the peer has only that one",
+        "each of the three profiles is agreed on if the peer has only that one",
         arguments: [
             ("SRTP_AEAD_AES_128_GCM", SRTPProfile.aeadAES128GCM), ("SRTP_AEAD_AES_256_GCM", .aeadAES256GCM),
             ("SRTP_AES128_CM_SHA1_80", .aes128CMHMACSHA1),
@@ -61,7 +61,7 @@ struct DTLSPeerTests {
         #expect(network.now - start < .milliseconds(500))
     }
 
-    @Test("No expected fingerprint at all lets nobody in")
+    @Test("without an expected fingerprint nobody is accepted")
     func noFingerprint() {
         let server = OpenSSLHandshake(certificate: certificates.server, role: .server, expectedFingerprints: [])
         var network = DTLSNetwork(client: certificates.ends().client, server: server)
@@ -69,7 +69,7 @@ struct DTLSPeerTests {
         #expect(server.state == .failed(.fingerprintMismatch))
     }
 
-    @Test("A peer without a certificate, and one without a profile, fail with that reason")
+    @Test("a peer without a certificate, and one without a profile, fail with that reason")
     func refusals() {
         let server = certificates.ends().server
         var first = DTLSNetwork(client: DTLSForeignPeer(.client, certificate: nil), server: server)

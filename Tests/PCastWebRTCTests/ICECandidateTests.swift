@@ -4,7 +4,7 @@ import PCastWebRTC
 import Testing
 
 @Suite struct ICECandidateTests {
-    @Test("candidates as browsers write them are read and written again")
+    @Test("browsers' candidates are parsed and written again")
     func attributes() throws {
         for text in [
             "candidate:842163049 1 udp 1677729535 203.0.113.5 46154 typ srflx raddr 10.0.0.2 rport 46154",
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "broken candidates are refused",
+        "invalid candidates are rejected",
         arguments: [
             "", "candidate:", "candidate:1 1 udp 1 1.2.3.4 5 typ", "candidate:1 1 udp 1 1.2.3.4 5 kind host",
             "candidate:1 1 udp 4294967296 1.2.3.4 5 typ host", "candidate:1 1 udp 1 1.2.3.4 65536 typ host",
@@ -77,7 +77,7 @@ import Testing
         #expect(passive.description.hasSuffix("tcp \(tcp) 192.0.2.1 8189 typ host tcptype passive"))
     }
 
-    @Test("candidates of one base, kind and transport share a foundation, others do not")
+    @Test("candidates of one base, type and transport share a foundation, and others do not")
     func foundations() {
         let first = ICECandidate.host(TransportAddress("192.0.2.1:1")!)
         #expect(first.foundation == ICECandidate.host(TransportAddress("192.0.2.1:2")!).foundation)

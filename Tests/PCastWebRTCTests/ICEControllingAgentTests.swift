@@ -14,7 +14,7 @@ import Testing
         return network
     }
 
-    @Test("joining takes one round trip: the first check nominates")
+    @Test("a join has one round trip: the first check nominates")
     func oneRoundTrip() {
         var network = ICENetwork()
         network.mapping[ICENetwork.clientAddress] = publicAddress
@@ -31,7 +31,7 @@ import Testing
         #expect(network.client.isValidated(path))
     }
 
-    @Test("checks are paced by 20 ms, in the order of priority, and sent again after 100, 200, 400 ms")
+    @Test("checks are 20 ms apart, by priority, and repeated after 100, 200, 400 ms")
     func pacing() {
         var network = ICENetwork()
         let addresses = (1...3).map { TransportAddress("192.0.2.\($0):8189")! }
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("both sides settle on one path when several work")
+    @Test("both sides select the same path if several work")
     func agreement() {
         var network = ICENetwork(addresses: [ICENetwork.clientAddress, TransportAddress("10.0.0.3:5000")!])
         network.addServerCandidate()
@@ -137,7 +137,7 @@ import Testing
         #expect(network.client.state == .connected && network.client.selectedPath == path)
     }
 
-    @Test("another pair takes over when the selected one dies")
+    @Test("another pair replaces a selected one that fails")
     func takeover() {
         var network = connected()
         let spare = TransportAddress("192.0.2.11:8189")!
@@ -182,7 +182,7 @@ import Testing
         #expect(changed.transactionID != check.transactionID)
     }
 
-    @Test("of two controlling agents the one with the larger tie-breaker answers 487, the other gives way")
+    @Test("of two controlling agents the one with the larger tie-breaker answers 487, and the other switches")
     func tieBreakers() {
         let (client, server) = (ICENetwork.clientCredentials, ICENetwork.serverCredentials)
         let path = NetworkPath(local: ICENetwork.clientAddress, remote: ICENetwork.serverAddress)
@@ -283,7 +283,7 @@ import Testing
         #expect(network.client.takePathToClose() == nil)
     }
 
-    @Test("candidates and pairs are bounded, and duplicates are one")
+    @Test("the number of candidates and pairs is limited, and duplicates are one")
     func bounds() {
         var network = ICENetwork(addresses: (1...20).map { TransportAddress("10.0.0.\($0):5000")! })
         for _ in 0..<2 {
@@ -298,7 +298,7 @@ import Testing
         #expect(Set(paths.map(\.local)).count == ICEControllingAgent.maximumLocalAddresses)
     }
 
-    @Test("a network that comes up later is tried at once")
+    @Test("a network that appears later is tried at once")
     func laterNetwork() {
         var network = ICENetwork(addresses: [])
         network.addServerCandidate()
@@ -327,7 +327,7 @@ import Testing
         #expect(network.checks.count == before && network.client.state == .connected)
     }
 
-    @Test("a socket bound to any address learns its own from the answer")
+    @Test("a socket on the wildcard address learns its own address from the response")
     func unspecifiedBase() {
         var network = ICENetwork(addresses: [TransportAddress(ip: .anyV4, port: 5000)])
         network.mapping[ICENetwork.clientAddress] = TransportAddress(ip: .anyV4, port: 5000)

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("an authenticated check is answered with the address it came from, by our password")
+    @Test("an authenticated check is answered with its source address, by the local password")
     func answers() throws {
         var agent = agent()
         let (outcome, reply) = agent.handleMessage(check(), from: path(), at: start)
@@ -43,14 +43,14 @@ import Testing
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.newlySelectedPath == nil)
     }
 
-    @Test("no request is answered with more bytes than it has, from IPv6 neither, whatever is left out of it or put in")
+    @Test("no response is larger than its request, also for IPv6 and for any content")
     func noAmplification() throws {
         let remotes = ["203.0.113.7:5000", "[2001:db8:1234:5678:9abc:def0:1234:5678]:65535"]
         let key = server.password
         let requests = [
             check(), check(nominating: false), check(role: .controlled(tieBreaker: 5)),
             check(local: ICECredentials(ufrag: server.ufrag, password: String(repeating: "x", count: 24))),
-            // Nothing but what it takes to be authentic, and less.
+            // Only the attributes of authentication, and fewer.
             stunMessage(.request, key: key) { writer in
                 writer.addUsername(recipient: Array(server.ufrag.utf8), sender: Array(client.ufrag.utf8))
             },
@@ -63,7 +63,7 @@ import Testing
                 let reply = agent.handleMessage(request, from: path, at: start).reply
                 #expect(reply.count <= request.count, "\(reply.count) for \(request.count) of \(remote)")
             }
-            // Checks as they are sent have room for the answer.
+            // Regular checks have space for the response.
             var agent = agent()
             #expect(!agent.handleMessage(check(), from: path, at: start).reply.isEmpty)
         }
@@ -173,7 +173,7 @@ import Testing
         #expect(outcome.newlySelectedPath == path(2) && agent.selectedPath == path(2) && agent.isValidated(path(2)))
     }
 
-    /// A check that holds `attribute`, signed by OpenSSL.
+    /// Returns a check that contains `attribute`, signed by OpenSSL.
     private static func signed(_ attribute: [UInt8], _ local: ICECredentials, _ remote: ICECredentials) -> [UInt8] {
         var bytes = stunMessage(.request) { writer in
             writer.addUsername(recipient: Array(local.ufrag.utf8), sender: Array(remote.ufrag.utf8))
@@ -278,7 +278,7 @@ import Testing
         #expect(agent.takePathToClose(at: later + .milliseconds(10_000)) == path(9, tcp: 2))
     }
 
-    @Test("a closed connection that was selected gives way to the path heard of last")
+    @Test("a closed connection that was selected is replaced by the most recent path")
     func closedConnection() {
         var agent = agent()
         _ = agent.handleMessage(check(nominating: false), from: path(1), at: start)
@@ -287,7 +287,7 @@ import Testing
         #expect(agent.selectedPath == nil && agent.sendingPath == path(1) && !agent.isValidated(path(9, tcp: 2)))
     }
 
-    @Test("checks that come before the peer's description are accepted by our password alone")
+    @Test("checks that come before the peer's description are accepted by the local password alone")
     func earlyChecks() {
         var agent = ICELiteAgent(local: server)
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.isAuthenticated)

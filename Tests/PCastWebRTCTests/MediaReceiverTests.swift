@@ -55,7 +55,7 @@ struct MediaReceiverTests {
         values.audioLevel = AudioLevel(rawValue: 30)
         let sound = Self.receive(Self.packet(media[1], values), &receiver)
         #expect(sound?.forwarded.audioLevel == AudioLevel(rawValue: 30))
-        // Only the report of a second later.
+        // The only deadline is the report a second later.
         #expect(receiver.deadline == Self.start + .seconds(1 as Int64))
 
         values.transportSequenceNumber = 5

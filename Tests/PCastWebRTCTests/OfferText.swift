@@ -1,4 +1,4 @@
-/// Offers line by line, as peers of any make write them.
+/// Offers line by line, for peers of any implementation.
 enum OfferText {
     static let opus = ["a=rtpmap:111 opus/48000/2", "a=fmtp:111 minptime=10;useinbandfec=1"]
     static let h264 = [

@@ -18,7 +18,7 @@ struct SDPFormatTests {
         #expect(format.profileLevelID == id.lowercased())
     }
 
-    @Test("Profiles and modes of no use are refused", arguments: ["f4001f", "58001f", "42e0", "+2e01f", "42e01g", ""])
+    @Test("unusable profiles and modes are rejected", arguments: ["f4001f", "58001f", "42e0", "+2e01f", "42e01g", ""])
     func refusedProfiles(id: String) {
         #expect(H264Format(parameters: ["profile-level-id": id]) == nil)
         #expect(H264Format(parameters: ["profile-level-id": "42e01f", "packetization-mode": "2"]) == nil)
@@ -43,7 +43,7 @@ struct SDPFormatTests {
         #expect(level(7_680, 4_320, 30) == nil && level(0, 720, 30) == nil && level(.max, .max, .max) == nil)
     }
 
-    @Test("The formats of a section carry RTX, feedback and the wildcard's feedback")
+    @Test("the formats of a section have RTX, feedback and the wildcard's feedback")
     func payloadFormats() throws {
         let text =
             SDPParsingTests.minimal
@@ -67,7 +67,7 @@ struct SDPFormatTests {
         #expect(formats[0].h264 == H264Format(parameters: formats[0].parameters))
     }
 
-    @Test("Format parameters keep their order and compare names without case")
+    @Test("format parameters keep their order and compare names without case")
     func parameters() {
         var parameters: FormatParameters = ["a": "1", "B": "2"]
         #expect(parameters["A"] == "1" && parameters["b"] == "2" && parameters["c"] == nil)

@@ -7,7 +7,7 @@ import Testing
 struct SDPParsingTests {
     static let minimal = "v=0\r\no=- 1 2 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
 
-    @Test("Every real peer's description is read, and reads the same after writing", arguments: SDPSamples.all)
+    @Test("every real peer's description is parsed, and is equal after writing", arguments: SDPSamples.all)
     func readsAndWrites(text: String) throws {
         let description = try SessionDescription(parsing: text)
         #expect(description.media.count == 2)
@@ -18,14 +18,14 @@ struct SDPParsingTests {
         #expect(try SessionDescription(parsing: description.text) == description)
     }
 
-    @Test("Lines may end with LF, CR or both", arguments: ["\n", "\r", "\r\n"])
+    @Test("lines may end with LF, CR or both", arguments: ["\n", "\r", "\r\n"])
     func lineEnds(end: String) throws {
         let text = SDPSamples.chromiumPublisherOffer
         let ended = text.split(separator: "\n").joined(separator: end) + end
         #expect(try SessionDescription(parsing: ended) == SessionDescription(parsing: text))
     }
 
-    @Test("Written lines end with CRLF and hold no other CR or LF")
+    @Test("written lines end with CRLF and have no other CR or LF")
     func writesCRLF() throws {
         let text = try SessionDescription(parsing: SDPSamples.janusStreamingOffer).text
         let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
@@ -33,7 +33,7 @@ struct SDPParsingTests {
         #expect(lines.allSatisfy { $0.last == UInt8(ascii: "\r") && $0.dropLast().allSatisfy { $0 != 13 } })
     }
 
-    @Test("A section is read attribute by attribute")
+    @Test("a section is parsed attribute by attribute")
     func readsSection() throws {
         let offer = try SessionDescription(parsing: SDPSamples.chromiumSimulcastOffer)
         #expect(offer.origin.sessionID == 7_092_291_623_841_020_085)
@@ -158,7 +158,7 @@ struct SDPParsingTests {
         #expect(offer.media[0].candidates[2] == "candidate:3 1 TCP 1010827519 127.0.1.1 42587 typ host tcptype passive")
     }
 
-    @Test("Unknown lines and attributes of no meaning are skipped")
+    @Test("unknown lines and invalid attributes are skipped")
     func skipsUnknown() throws {
         let text =
             Self.minimal + "z=0 0\r\nx=?\r\na=\r\na=unknown\r\na=candidate\r\n"
@@ -167,13 +167,13 @@ struct SDPParsingTests {
         let media = try SessionDescription(parsing: text).media[0]
         #expect(media.bandwidth == 2_000 && media.packetTime == 20)
         #expect(media.rids.isEmpty && media.extensions.isEmpty)
-        // Not left out, or the session's would take its place.
+        // It is kept, because the session's fingerprint would replace it otherwise.
         #expect(media.fingerprints == [FingerprintAttribute(algorithm: "sha-256", bytes: [])])
         #expect(media.sources == [SourceAttributes(ssrc: 1)] && media.formatParameters.isEmpty)
     }
 
     @Test(
-        "What cannot be a description is refused by its line",
+        "an invalid description is rejected with its line",
         arguments: [
             ("", SDPError.notASessionDescription), ("\r\n\r\n", .notASessionDescription),
             ("v=1\r\n", .notASessionDescription), ("<html>", .notASessionDescription),
@@ -188,7 +188,7 @@ struct SDPParsingTests {
         #expect(throws: error) { try SessionDescription(parsing: text) }
     }
 
-    @Test("Size, lines, sections and sources are bounded")
+    @Test("size, lines, sections and sources are limited")
     func bounds() throws {
         let filler = String(repeating: "x", count: SDPLimits.textSize - Self.minimal.utf8.count - 2)
         #expect(try SessionDescription(parsing: Self.minimal + "i=" + filler).media.isEmpty)

@@ -51,7 +51,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.session.media[1].opusStereo && answer.session.media[1].direction == .receiveOnly)
     }
 
-    @Test("Every accepted section of the answer carries the transport")
+    @Test("every accepted section of the answer has the transport")
     func transport() throws {
         let answer = try Answer.toPublisher(SDPSamples.aiortcPublisherOffer)
         for media in answer.description.media {
@@ -152,7 +152,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.lines.contains("a=simulcast:recv x;~l;m"))
     }
 
-    @Test("Of more than three layers the first three are taken, and none whose name packets cannot bear")
+    @Test("of more than three layers the first three are accepted, and none with an invalid name")
     func threeLayers() throws {
         let long = String(repeating: "x", count: 17)
         let text = SDPSamples.chromiumSimulcastOffer
@@ -203,7 +203,7 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=group") })
     }
 
-    @Test("Sections outside the bundle, or without rtcp-mux, are not accepted")
+    @Test("sections outside the bundle, or without rtcp-mux, are not accepted")
     func oneTransport() throws {
         let apart = SDPSamples.chromiumPublisherOffer.replacing("BUNDLE 0 1", with: "BUNDLE 0")
         #expect(try Answer.toPublisher(apart).session.media.map(\.mid) == ["0"])
@@ -214,7 +214,7 @@ struct SDPPublisherAnswerTests {
         #expect(try Answer.toPublisher(split).session.media.isEmpty)
     }
 
-    @Test("Of several BUNDLE groups the first counts in which media flows, and what flows in another is refused")
+    @Test("of several BUNDLE groups the first with media applies, and media in another is rejected")
     func severalGroups() throws {
         func problems(_ sections: [OfferText.Section], _ groups: [String]) throws -> [String] {
             let answer = try Answer.toPublisher(OfferText.make(sections, groups: groups))
@@ -225,7 +225,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.problems.map(\.reason) == [.notBundled] && answer.problems[0].index == 1)
         #expect(answer.description.bundle == ["0"] && answer.description.furtherBundles.isEmpty)
         #expect(answer.description.media.map(\.isRejected) == [false, true])
-        // A group of what does not flow is passed over: a data channel, an inactive section, unknown names.
+        // A group without media is skipped: a data channel, an inactive section, unknown names.
         #expect(try problems([.audio(), .video(), .dataChannel()], ["2", "0 1"]) == ["2 kind"])
         #expect(try problems([.audio(), .video()], ["9", "0 1"]).isEmpty)
         #expect(try problems([.audio(), .video()], ["", "0 1"]).isEmpty)
@@ -235,7 +235,7 @@ struct SDPPublisherAnswerTests {
         let passed = try Answer.toPublisher(OfferText.make([idle, .audio(), .video()], groups: ["2", "0 1"]))
         #expect(passed.description.bundle == ["0", "1"])
         #expect(passed.session.remoteTransport.iceUfrag == "0frag")
-        // A group that says the same once more changes nothing.
+        // A repeated group changes nothing.
         #expect(try problems([.audio(), .video()], ["0 1", "0 1"]).isEmpty)
         let description = try SessionDescription(parsing: apart)
         #expect(try SessionDescription(parsing: description.text) == description)
@@ -274,7 +274,7 @@ struct SDPPublisherAnswerTests {
         #expect(!viewer.lines.contains { $0.contains("x-google") })
     }
 
-    @Test("An offer without credentials or fingerprint is refused")
+    @Test("an offer without credentials or fingerprint is rejected")
     func incomplete() {
         let lines = SDPSamples.ffmpegPublisherOffer.split(separator: "\n")
         #expect(throws: SDPError.missingICECredentials) {
@@ -285,7 +285,7 @@ struct SDPPublisherAnswerTests {
         }
     }
 
-    @Test("A section of a bundle may leave the transport to the first one")
+    @Test("a section of a bundle may omit the transport of the first one")
     func sharedTransport() throws {
         let sections = SDPSamples.ffmpegPublisherOffer.split(separator: "m=video")
         let video = sections[1].split(separator: "\n")

@@ -25,7 +25,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.session.media[1].localSSRC == 2_000 && answer.session.media[1].localRTXSSRC == nil)
     }
 
-    @Test("A VP8 stream takes the VP8 payload type although H.264 is preferred")
+    @Test("a VP8 stream uses the VP8 payload type although H.264 is preferred")
     func chromiumVP8() throws {
         let answer = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8)
         #expect(answer.session.media[0].payloadType == 96 && answer.session.media[0].rtxPayloadType == 97)
@@ -80,7 +80,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.description.media[0].sourceGroups.isEmpty)
     }
 
-    @Test("aiortc's viewer announces SSRCs though it sends nothing: they are no sources")
+    @Test("the SSRCs of aiortc's viewer are no sources, because it sends nothing")
     func aiortc() throws {
         let answer = try Answer.toViewer(SDPSamples.aiortcViewerOffer, of: .vp8)
         #expect(answer.session.media.allSatisfy { $0.remoteSources.isEmpty && $0.remoteCNAME == nil })
@@ -114,7 +114,7 @@ struct SDPViewerAnswerTests {
         #expect(stereo.lines.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1"))
     }
 
-    @Test("Without a source nothing is sent")
+    @Test("without a source nothing is sent")
     func needsSource() throws {
         let answer = try Answer(
             to: SessionDescription(parsing: SDPSamples.chromiumViewerOffer), originSessionID: 1, transport: .test,

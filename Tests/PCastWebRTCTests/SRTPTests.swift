@@ -2,7 +2,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// The rules of SRTP that streams have died of.
+/// The rules of SRTP whose violation breaks streams.
 struct SRTPTests {
     private let profiles = SRTPProfile.allCases
 
@@ -194,7 +194,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("Cut or changed at any byte, a packet is refused and nothing traps")
+    @Test("a packet that is cut or changed at any byte is rejected without a trap")
     func mutations() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)

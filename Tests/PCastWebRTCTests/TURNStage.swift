@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// A TURN server, clients of ours and of the test's own, and the streams between them, on a clock of its own.
+/// A TURN server with clients of this project and of the test, and the streams between them, on virtual time.
 struct TURNStage {
     static let peer = TransportAddress("203.0.113.7:8189")!
     static let otherPeer = TransportAddress("10.0.0.7:8189")!
@@ -74,7 +74,7 @@ struct TURNStage {
 
     // MARK: A client that says what the test wants
 
-    /// Asks, is challenged, and asks again with its credentials.
+    /// Sends a request, gets a challenge, and repeats the request with its credentials.
     mutating func ask(
         _ method: TURNMessage.Method, _ connection: UInt32, _ credentials: TURNCredentials = TURNStage.credentials(),
         algorithm: TURNKey.Algorithm = .md5, password: String? = nil,

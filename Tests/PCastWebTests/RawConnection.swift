@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP connection that sends any bytes, and keeps what comes.
+/// A TCP connection that sends any bytes, and records the received ones.
 final class RawConnection: Sendable {
     private struct State {
         var received: [UInt8] = []
@@ -47,9 +47,9 @@ final class RawConnection: Sendable {
 
     func close() async throws { try await channel.close() }
 
-    /// Asks for a WebSocket, and waits until it has been answered.
+    /// Requests a WebSocket, and waits for the response.
     ///
-    /// - Returns: the head of the answer.
+    /// - Returns: The head of the response.
     func upgrade(path: String = "/ws", headers: [String] = []) async throws -> String {
         let lines =
             [
@@ -69,7 +69,7 @@ final class RawConnection: Sendable {
     }
 }
 
-/// A WebSocket frame by hand (RFC 6455, section 5.2).
+/// Returns a WebSocket frame (RFC 6455, section 5.2).
 func frame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true, isMasked: Bool = true, bits: UInt8 = 0) -> [UInt8]
 {
     var bytes: [UInt8] = [(isFinal ? 0x80 : 0) | bits | opcode]

@@ -22,8 +22,7 @@ public struct WebAddress: Sendable, Hashable {
         case "https", "wss": isSecure = true
         default: throw .invalidURI(uri)
         }
-        // By bytes, as clients and servers read it: a combining character behind a slash makes another character of
-        // both.
+        // Compares bytes, like clients and servers: a combining character after a slash would change the character.
         let rest = uri[separator.upperBound...].utf8.prefix { $0 != UInt8(ascii: "#") }
         let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         path = String(Substring(rest[end...]))

@@ -16,8 +16,7 @@ public final class VideoWindow: RenderSurface {
         state.events.finish()
     }
 
-    /// Opens the window, also again after it was closed or lost, and returns when it is there. Harmless while it is
-    /// open.
+    /// Opens the window, also again after it was closed or lost. Returns when it is open. A second call has no effect.
     public func open() async throws(WindowError) {
         state.isRequested = true
         try await WindowThread.shared.open(state)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `docs/migrate`: the Swift of its samples stands in a file that is compiled with the tests, and the tests that it
-/// names exist.
+/// Each page of `docs/migrate` must match the tests: its Swift samples are in a file that is compiled with the tests,
+/// and the tests that it names exist.
 @Suite("The pages about other SDKs")
 struct MigrationPagesTests {
     private static let pages = ["brightcove", "easelive", "phenix", "quickplay", "videokit"]

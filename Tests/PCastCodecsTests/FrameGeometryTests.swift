@@ -82,8 +82,8 @@ import Testing
         }
     }
 
-    /// The worst comb of a frame: how far a row lies outside of its neighbours, on average over its brightest moving
-    /// part.
+    /// Returns the worst comb artifact of a frame: the mean distance of a row from its neighbors, over the brightest
+    /// moving part.
     private static func combing(_ frame: VideoFrame) -> Double {
         var (sum, count) = (0, 0)
         for row in 1..<frame.dimensions.height - 1 {

@@ -2,8 +2,8 @@ import Foundation
 import PCastCompatibility
 import Testing
 
-/// The samples of Phenix's PCast SDK, in Swift by the names that Apple's importer gives to what they call. Each says in
-/// a parameter what a sample has from before.
+/// The samples of Phenix's PCast SDK, in Swift by the names that Apple's importer gives to their calls. The parameters
+/// of each function are the objects that a sample has from earlier samples.
 enum PhenixSamples {
     static func disconnect(_ pcast: PhenixPCast) {
         // Previously initialized and started

@@ -71,8 +71,8 @@ extension EndToEnd {
 
         private static func pageScreenshot(in place: TestWorkspace) -> String { place.path("page.png") }
 
-        /// Headless Chromium, ready to open a page: while it starts it takes both processors of a small machine for
-        /// some seconds, in which nobody shall play.
+        /// Starts headless Chromium, ready to open a page. Its start needs both processors of a small machine for some
+        /// seconds, so no test should play meanwhile.
         private static func startBrowser(in place: TestWorkspace) async throws -> Peer {
             let browser = try Peer(
                 "watch_chromium.py", ["-", "--screenshot", pageScreenshot(in: place)], in: nil, of: place,

@@ -77,8 +77,7 @@ extension EndToEnd {
             try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4 route", in: place)
                 let publisher = try await machine.publish(codec: "h264")
-                // As installed it has no H.264 before it has downloaded its plug-in, and here it has no network to do
-                // so.
+                // A new installation has no H.264 before it has downloaded its plug-in, and here it has no network.
                 let pages = try machine.use(
                     publisher.uri, browser: "firefox", seconds: 1,
                     ["--stream", publisher.stream, "--message", "no H.264", "--explanation", "OpenH264", "--audio"])

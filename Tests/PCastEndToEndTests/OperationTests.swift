@@ -157,8 +157,8 @@ extension EndToEnd {
                     _ = try await broadcast.viewer.event("ended")
                     if isAskedTwice {
                         #expect(program.isRunning)
-                        // One right behind the first is taken for its echo, as a shell and a program between hand on
-                        // the same signal.
+                        // A signal directly after the first counts as its repetition, because a shell and a program
+                        // between them forward the same signal.
                         var status: Int32?
                         for _ in 0..<60 where status == nil {
                             program.send(SIGTERM)

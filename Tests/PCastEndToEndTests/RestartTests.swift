@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Media that is cut off on every way while its session is not: ICE restarts, and the call goes on by another
+    /// ICE restarts when media is blocked on every path while the session is not. The call continues over another
     /// address.
     @Suite("ICE restarts", .enabled(if: ThisMachine.hasNamespaces))
     struct RestartTests {
@@ -121,8 +121,8 @@ extension EndToEnd {
             try await sitOut(networks)
         }
 
-        /// Cuts media off, until the platform has heard of a restart. One that came before was for TURN, by a page that
-        /// had no connection within a second.
+        /// Blocks media until the platform has received a restart. An earlier restart was for TURN, from a page without
+        /// a connection within a second.
         private static func sitOut(_ networks: TwoNetworks) async throws {
             let program = networks.platform.program
             let earlier = program.messages.lines.values

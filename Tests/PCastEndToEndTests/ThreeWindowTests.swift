@@ -5,8 +5,7 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// One game in three windows that are differently far behind it. The frames' own numbers and capture times are the
-    /// oracle.
+    /// One game in three windows with different delays. The frames' own numbers and capture times are the reference.
     @Suite("A game in three windows", .timeLimit(.minutes(5)))
     struct ThreeWindowTests {
         @Test(

@@ -5,8 +5,7 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// A game's timeline from its producer to its viewer, scenario 10 of the playback reference, section 8; without the
-    /// page.
+    /// A game's timeline from its producer to its viewer, without the page.
     @Suite("Timelines", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython))
     struct TimelineTests {
         /// Records the notifications, with the capture time of the frame displayed then.

@@ -114,8 +114,8 @@ struct AgreedPackets {
         .rtp(hexadecimal("8f600005 00000bb8 00001111")),
     ]
 
-    /// Key frames of H.264, with the payload type that offers give it: parameter sets that share a packet, an IDR slice
-    /// whole and in fragments, another slice, and a unit that says that it is longer than its packet.
+    /// Key frames of H.264, with the payload type of the offers. The parameter sets share a packet. There is an IDR
+    /// slice, complete and in fragments, another slice, and a unit whose length exceeds its packet.
     static let h264: [Packet] = [
         .rtp(hexadecimal("80660001 00000bb8 00001111 78 0007 6742c01fda0280 0004 68ce3c80")),
         .rtp(hexadecimal("80e60002 00000bb8 00001111 65888401 020304")),

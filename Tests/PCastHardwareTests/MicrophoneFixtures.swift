@@ -10,8 +10,8 @@ extension Machine {
     static var now: Instant { MonotonicClock.now() }
     static var wallTime: WallTime { MonotonicClock.wallTime() }
 
-    /// Runs something with the rights of nobody where files are concerned, which on Linux a thread has for itself;
-    /// Swift's Glibc leaves the call out.
+    /// Runs `body` with the file permissions of the user nobody. On Linux, a thread has its own permissions. Swift's
+    /// Glibc does not contain the call.
     static func asNobody(_ body: () -> Void) throws {
         typealias Call = @convention(c) (UInt32) -> Int32
         guard let symbol = dlsym(nil, "setfsuid") else { throw Failure(description: "no setfsuid") }
@@ -131,8 +131,8 @@ final class Recording: Sendable {
         return state.withLock { $0.frames }
     }
 
-    /// Waits until so many frames have come one after another without silence or a loss, and answers all. A host that
-    /// is busy holds the machine up, which overruns its devices.
+    /// Waits for this many contiguous frames without silence or a loss, and returns all. A busy host delays the
+    /// machine, which causes overruns of its devices.
     func frames(steady count: Int) throws -> [AudioFrame] {
         try Machine.wait(for: "\(count) steady frames of sound") {
             if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }

@@ -22,8 +22,8 @@ extension Hardware {
                 samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: index * 960, rate: .opus))
         }
 
-        /// Plays `count` frames from an instant on, each a while before it is due; returns when the last was handed
-        /// over.
+        /// Plays `count` frames from a time on, each some time before it is due. Returns when the last one was passed
+        /// on.
         private func play(
             _ presenter: AudioPresenter, from start: Instant, count: Int64, frequency: Double, level: Double
         ) {
@@ -64,8 +64,8 @@ extension Hardware {
         private struct Hearing {
             var statistics: LoudspeakerStatistics
             var isDisturbed: Bool
-            /// How much after it was due the tone began, by the microphone's times and by what is told of what is
-            /// played.
+            /// The delay of the start of the tone after its due time, by the microphone's times and by the reported
+            /// audio.
             var late: TimeSpan?
             var toldLate: TimeSpan?
             /// The middle of the tone.

@@ -6,8 +6,8 @@ import Synchronization
 import Testing
 
 extension Hardware {
-    /// Microphones on the kernel's loopback card, which records on one side what is played on the other, and on its
-    /// dummy card, which has a mixer.
+    /// Microphones on the kernel's loopback card, which records on one side the audio of the other, and on its dummy
+    /// card, which has a mixer.
     @Suite("Microphones")
     struct MicrophoneTests {
         // MARK: What there is
@@ -87,7 +87,7 @@ extension Hardware {
             let recording = try Recording(id: "hw:0,1,0")
             let frames = try recording.frames(steady: 150)
             recording.stop()
-            // While the clock of the card is learnt, which reports its place each 4 ms, the pace is bent by some
+            // While the clock of the card is learned, which reports its position every 4 ms, the rate varies by some
             // hundred ppm.
             let heard = Heard(frames.suffix(25))
             #expect(abs(heard.level(440, channel: 0) - 0.5) < 0.02)

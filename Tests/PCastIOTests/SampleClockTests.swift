@@ -7,8 +7,8 @@ import Testing
 struct SampleClockTests {
     private let start = Instant(nanoseconds: 7_000_000_000)
 
-    /// A device whose crystal is off by `drift` millionths and whose driver tells its place each 10 ms, up to `jitter`
-    /// late.
+    /// A device with a clock that is off by `drift` millionths. Its driver reports its position every 10 ms, up to
+    /// `jitter` late.
     private struct Device {
         let rate: Double
         let drift: Double

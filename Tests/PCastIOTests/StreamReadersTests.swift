@@ -31,8 +31,8 @@ struct StreamReadersTests {
         #expect(await oldest.reduce(into: []) { $0.append($1) } == [1, 2])
     }
 
-    /// A task that is cancelled holds what yielding to it waits for while it lets go of its stream. When that waited
-    /// for the teller's lock, both waited for ever.
+    /// A cancelled task holds a lock while it releases its stream, and yielding to the stream waits for that lock. If
+    /// the release waited for the lock of the yielding thread, both waited forever.
     @Test("readers can be cancelled at any time, and none waits forever")
     func cancelled() async throws {
         let readers = Mutex(StreamReaders<Int>(.newest(1)))

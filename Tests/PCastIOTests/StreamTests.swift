@@ -55,8 +55,8 @@ struct StreamTests {
         }
         var path: NetworkPath
         var first: Told?
-        // Where other tests leave this one no turn for half a minute, the server has taken the connection for a
-        // stranger's and closed it before anything was sent.
+        // If other tests delay this one for half a minute, the server has closed the connection as unauthenticated
+        // before anything was sent.
         repeat {
             path = try await client.connect(to: server.boundAddresses[0], from: .loopbackV4)
             #expect(path.remote == server.boundAddresses[0])

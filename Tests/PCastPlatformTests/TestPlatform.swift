@@ -36,8 +36,8 @@ struct TestPlatform: Sendable {
         try await run(configuration, logger, body)
     }
 
-    /// The same, of which `configure` changes what it likes. A name of its own: of two closures that may be the
-    /// trailing one, the compiler tries both.
+    /// Runs `body` with a platform whose configuration `configure` changes. It has a separate name, because the
+    /// compiler would try both overloads for a trailing closure.
     static func runConfigured(
         applications: [PlatformConfiguration.Application] = [application, otherApplication], tlsPort: Int? = nil,
         records: StorageConfiguration = StorageConfiguration(),

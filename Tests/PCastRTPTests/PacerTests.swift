@@ -57,7 +57,7 @@ import Testing
 
     @Test("a frame of about usual size is sent at once, and a large one in bursts of 5 ms")
     func wholePictures() {
-        // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen; eight packets are those of 30 pictures a second at 2.4
+        // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen. Eight packets are those of 30 frames per second at 2.4
         // Mbit/s.
         var pacer = Pacer(target: .kilobits(2_500))
         #expect(whole(8, by: &pacer, at: Self.start) == 8)

@@ -1,8 +1,8 @@
 import PCastCore
 import PCastRTP
 
-/// Virtual time for the data quality's machines: looks half a second apart, and the rows that were told with the moment
-/// of each.
+/// Virtual time for the data quality's machines. It observes every half second, and records the reported rows with
+/// their times.
 struct QualityClock {
     static let interval = TimeSpan.milliseconds(500)
 

@@ -205,8 +205,9 @@ struct TimelineGateTests {
         }
     }
 
-    /// The events that may be known at a moment, by the rule and without the gate's own code: an event from its own
-    /// time on, each later revision of it from the later of its time and the time at which it was recorded.
+    /// Returns the events that may be known at a time, by the rule and without the gate's own code. An event is known
+    /// from its own time on. A later revision is known from the later of the event's time and the time of its
+    /// recording.
     private func oracle(_ log: TimelineLog, at moment: TimelineMoment) -> [TimelineEventID: SequenceNumber] {
         guard case .at(let now) = moment else { return [:] }
         var newest: [TimelineEventID: TimelineRevision] = [:]

@@ -3,8 +3,8 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Both libraries are the same to a peer. Where libipsec-mb or what it needs is missing there is one, and it is
-/// compared with itself; `SRTPOracleTests` compare each with libsrtp2.
+/// Both libraries behave the same for a peer. If libipsec-mb or its requirements are missing, the single library is
+/// compared with itself. `SRTPOracleTests` compares each with libsrtp2.
 @Suite
 struct SRTPCipherLibraryTests {
     private static let libraries = SRTPCipherLibrary.allCases.filter(\.isAvailable)

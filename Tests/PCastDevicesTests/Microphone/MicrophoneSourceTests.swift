@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastDevices
 
-/// alsa-lib's own code on PCMs that need no hardware: they hand over whatever is asked of them, so the source paces
+/// Uses alsa-lib's own PCMs that need no hardware. They deliver as much as is requested, so the source must pace
 /// itself.
 @Suite("A microphone on alsa-lib's own devices", .serialized)
 struct MicrophoneSourceTests {

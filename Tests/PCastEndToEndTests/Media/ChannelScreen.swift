@@ -1,8 +1,8 @@
 import PCastCore
 import PCastRendering
 
-/// Reads of each picture that it is shown the strip, and whether a block of magenta stands where a page of the tests
-/// has it.
+/// Reads the time strip of each frame. It also detects whether a magenta block is at the position of the page of the
+/// tests.
 final class ChannelScreen: RenderSurface {
     struct Sight: Sendable {
         var stamp: TestPatternStamp?

@@ -2,8 +2,8 @@ import Foundation
 import PCast
 import PCastCore
 
-/// A programme that is being made, as HTTP Live Streaming with dates, each of whose pictures says which one it is. All
-/// of it may be gone back to.
+/// A live program as HTTP Live Streaming with dates. Each frame shows its number. Viewers can seek back to the
+/// beginning.
 struct LiveProgramme: Sendable {
     static let rate = 10
     static let size = Dimensions(width: 320, height: 180)

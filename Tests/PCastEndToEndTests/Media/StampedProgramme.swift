@@ -2,8 +2,8 @@ import Foundation
 import PCast
 import PCastCore
 
-/// A programme as HTTP Live Streaming on a server of its own, each of whose pictures says which one it is, with a tone,
-/// the time of day, and an event message in the middle of it.
+/// A program as HTTP Live Streaming on its own server. Each frame shows its number. There is a tone, the time of day,
+/// and an event message in the middle.
 struct StampedProgramme: Sendable {
     static let rate = 20
     static let size = Dimensions(width: 320, height: 180)

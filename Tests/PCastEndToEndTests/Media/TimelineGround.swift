@@ -2,7 +2,7 @@ import Foundation
 import PCastCore
 import PCastTimeline
 
-/// A platform that keeps its timelines on disk, may be killed and comes again where it was, and the producer of one
+/// A platform with timelines on disk that can be killed and restarted at the same address, and the producer of one
 /// game.
 actor TimelineGround {
     static let league = "NHL"

@@ -2,8 +2,8 @@ import Foundation
 import PCastOverlay
 import PCastPlayback
 
-/// All who listen to the overlays of a notification centre, as applications do: an observer of each of the 26 names,
-/// and one by types.
+/// All observers of the overlays of a notification center, as in an application: one for each of the 26 names, and one
+/// by types.
 final class OverlayAudience: Sendable {
     /// The number of messages that each kind of observer has received.
     struct Mark: Sendable {

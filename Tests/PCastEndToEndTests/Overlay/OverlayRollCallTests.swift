@@ -4,8 +4,8 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// Each of the 26 notifications from what really causes it: the player, a page in Chromium with real input, the
-    /// application, a second screen.
+    /// Each of the 26 notifications with its real cause: the player, a page in Chromium with real input, the
+    /// application, and a second page.
     @Suite(
         "The notifications of an overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg),
         .timeLimit(.minutes(10)))

@@ -6,8 +6,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A player of a stamped programme with an overlay that is served, and all who listen to it: classic observers, those
-/// by types, and the reader of its messages.
+/// A player of a stamped program with a served overlay, and all its observers: classic ones, those by types, and the
+/// reader of its messages.
 final class OverlayStage: Sendable {
     let player: Player
     let overlay: Overlay

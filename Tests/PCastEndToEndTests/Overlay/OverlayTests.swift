@@ -5,8 +5,8 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// The overlay in real Chromium with real input: scenario 7 of the playback reference, section 8. What is told is
-    /// judged by the picture, the sound, the page's own text and what went over the wire.
+    /// The overlay in real Chromium with real input. The frames, the audio, the page's own text and the network traffic
+    /// show the results.
     @Suite(
         "An overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg), .timeLimit(.minutes(10)))
     struct OverlayTests {

@@ -13,8 +13,8 @@ extension EndToEnd {
         "A timeline on an overlay's page", .timeLimit(.minutes(10)),
         .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg && ThisMachine.hasPython))
     struct TimelinePageTests {
-        /// In the page: notes each event that comes to stand in the list, with the time of day, and how many marks
-        /// there are.
+        /// The page's script. It records each event that appears in the list, with the time of day, and the number of
+        /// marks.
         private static let watch = """
             window.notes = [], window.standing = new Set(),
             new MutationObserver(() => {

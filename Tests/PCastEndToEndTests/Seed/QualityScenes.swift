@@ -10,8 +10,7 @@ struct QualityScenes: Sendable {
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
 
-    /// The publisher's network narrows until there is room for sound alone, and then for nothing from it; its viewer's
-    /// is good.
+    /// The publisher's uplink gets narrow until it carries only audio, and then nothing. The viewer's network is good.
     let narrowUplink: Scene
     /// One of two viewers has a network that becomes narrow and then carries nothing.
     let narrowDownlink: Scene
@@ -167,8 +166,7 @@ extension QualityScenes.Scene {
         }
     }
 
-    /// Waits until a program tells a row, of those after the network became bad for the nth time; prints how long
-    /// after.
+    /// Waits until a program reports a row after the change number `step` of the network. Prints the delay.
     func isTold(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
         let delay = try await program.quality(row, reason, since: try await network.stepTime(step))
         print("\(program.name) is told “\(row) \(reason)” \(delay) s after its network changed")

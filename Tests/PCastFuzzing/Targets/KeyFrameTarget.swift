@@ -1,8 +1,8 @@
 import PCastCore
 import PCastRTP
 
-/// Packets of H.264 in any order, what is found of key frames among them, and what a viewer is sent that begins with
-/// one. The input is operations of two bytes and a chunk.
+/// Packets of H.264 in any order, the key frames that are found in them, and the packets that a viewer receives from a
+/// key frame on. The input has operations of two bytes and a chunk.
 enum KeyFrameTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(Array(bytes.prefix(8192)))

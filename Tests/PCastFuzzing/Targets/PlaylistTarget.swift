@@ -1,8 +1,8 @@
 import PCastCore
 import PCastHLS
 
-/// Playlists: read, written, read again, placed in time and reloaded. A zero byte divides versions of one playlist, as
-/// a server would answer them one after another.
+/// Playlists that are parsed, written, parsed again, placed in time and reloaded. A zero byte divides versions of one
+/// playlist, which a server would send one after another.
 enum PlaylistTarget {
     private static let uri = "https://example.com/live/stream.m3u8?token=abc"
     private static let variables = [PlaylistVariable(name: "host", value: "example.com")]

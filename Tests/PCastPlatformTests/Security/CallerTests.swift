@@ -109,8 +109,8 @@ import Testing
                     let answer = try await platform.send(method, path, headers("\(number)"), body: body)
                     #expect(answer.status == 401, "\(path)")
                 }
-                // Also at the others, and with the right one. A further attempt is due every six seconds: it is used
-                // up.
+                // The limit applies also at the other endpoints and with the right credentials. A further attempt is
+                // permitted every six seconds. It has been used.
                 func isLimited(_ ask: () async throws -> TestPlatform.Answer) async throws -> Bool {
                     try await eventually {
                         while try await platform.send(method, path, headers("wrong"), body: body).status == 401 {}

@@ -80,8 +80,8 @@ import Testing
                 #expect(try await client.reason(stream) == Self.controls)
             }
             try await ProtocolClient.run(platform) { client in
-                // Not within the macro: there the compiler gives this closure and the next the same name, and links
-                // one.
+                // This is outside the macro, because the compiler would give this closure and the next the same name,
+                // and link one.
                 let token = try Tokens.make { $0.forAuthenticationOnly() }
                 _ = try #require(try await client.authenticate(token))
                 var create = PCastCreateStream()

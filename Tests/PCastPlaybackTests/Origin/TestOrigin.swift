@@ -4,8 +4,8 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A web server of one test, on a port of loopback, that does to its answers what networks and servers do: late, slow,
-/// cut, endless, elsewhere. A thread for each connection.
+/// A web server of one test on a loopback port. It simulates failures of networks and servers: delays, low rates,
+/// truncation, endless bodies and redirects. Each connection has a thread.
 final class TestOrigin: Sendable {
     struct Request: Sendable {
         var path: String

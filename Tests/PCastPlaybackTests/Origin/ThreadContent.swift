@@ -3,8 +3,8 @@ import PCastIO
 
 @testable import PCastPlayback
 
-/// A content whose calls are made by a thread of their own each, as the pipeline's reader does: they wait, and Swift's
-/// own threads must not.
+/// A content that calls another one on a separate thread per call, like the pipeline's reader. The calls block, which
+/// Swift's own threads must not do.
 final class ThreadContent: Sendable {
     let content: any PlaybackContent
 

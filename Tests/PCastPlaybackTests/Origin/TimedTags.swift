@@ -21,8 +21,7 @@ enum TimedTags {
         (0..<4).map { UInt8(number >> (7 * (3 - $0)) & 0x7F) }
     }
 
-    /// An event message of version 1, whose time is the media's own; or of version 0, from the beginning of its
-    /// segment.
+    /// Returns an event message of version 1 with a media time, or of version 0 with a time relative to its segment.
     static func message(_ scheme: String, at time: TimeSpan, isRelative: Bool, _ message: [UInt8]) -> [UInt8] {
         let words = Array(scheme.utf8) + [0, 0]
         let ticks = UInt64(time.seconds * 1_000)

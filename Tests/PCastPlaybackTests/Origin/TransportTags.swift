@@ -1,9 +1,8 @@
 import PCastCore
 
-/// Puts timed ID3 into transport streams that ffmpeg made, which it has no way to: into the program map a stream of
-/// type 0x15 with the descriptors that say what it is, and a packet for each tag before the picture that is decoded at
-/// its moment ("Timed Metadata for HTTP Live Streaming", section 2; ISO/IEC 13818-1, sections 2.4.3, 2.4.4 and 2.6.58
-/// to 2.6.61).
+/// Inserts timed ID3 into transport streams of ffmpeg, which does not support it. The program map gets a stream of type
+/// 0x15 with its descriptors. Each tag gets a packet before the frame that is decoded at its time ("Timed Metadata for
+/// HTTP Live Streaming", section 2; ISO/IEC 13818-1, sections 2.4.3, 2.4.4 and 2.6.58 to 2.6.61).
 struct TransportTags {
     struct Tag {
         /// The position relative to the first frame.

@@ -4,8 +4,7 @@ import Synchronization
 
 @testable import PCastPlayback
 
-/// A content of stamped media, deterministic: it can be made to wait at a place, to break off there, and be
-/// interrupted.
+/// A deterministic content of stamped media. It can wait at a position, fail there, and be interrupted.
 final class StampedContent: PlaybackContent {
     private struct State {
         var overview: ContentOverview?

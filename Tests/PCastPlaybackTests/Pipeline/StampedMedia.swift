@@ -4,8 +4,8 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// Media that know what they are: each picture bears its number in a strip, and the sound is a tone whose samples tell
-/// their place by being counted.
+/// Media that identify themselves. Each frame has its number in a strip. The position of an audio sample follows from
+/// the tone.
 struct StampedMedia: Sendable {
     var duration = TimeSpan.seconds(10)
     /// The frame rate; 0 without video.

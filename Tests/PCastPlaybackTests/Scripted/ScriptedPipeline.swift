@@ -2,8 +2,7 @@ import PCastCore
 import PCastPlayback
 import Synchronization
 
-/// A pipeline whose media are told by a test, on a time that is told as well. Where playback is, a real
-/// ``PlayheadClock`` says.
+/// A pipeline whose media and time the test controls. A real ``PlayheadClock`` computes the playback position.
 final class ScriptedPipeline: PlaybackPipeline {
     private struct State {
         var clock = PlayheadClock(at: Instant(nanoseconds: 0))

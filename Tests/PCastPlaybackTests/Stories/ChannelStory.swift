@@ -7,8 +7,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 12 of the playback reference, section 8, in what is of the player: it goes on for ever and holds no more
-/// for it. And scenario 13: many at once. `PCAST_FULL=1` makes it long, `PCAST_PLAY_MINUTES=120` as long as that.
+/// Endless playback with constant memory, and many concurrent players. `PCAST_FULL=1` makes the tests long, and
+/// `PCAST_PLAY_MINUTES=120` sets their duration.
 @Suite("Long and concurrent playback", .serialized, .enabled(if: Program.hasFFmpeg))
 struct ChannelStory {
     private static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"

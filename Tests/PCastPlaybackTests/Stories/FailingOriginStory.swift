@@ -64,8 +64,7 @@ struct FailingOriginStory {
         await player.settled()
         #expect(player.state == .idle)
         #expect(story.stamp == 6 * film.rate - 1, "everything that came was shown")
-        // Where it stood still nothing was lost and nothing shown twice; a machine that is held up may leave pictures
-        // out.
+        // After the stall no frame was lost or shown twice. A busy machine may drop frames.
         let seek = try #require(story.stamps.lastIndex(of: 25))
         for part in [story.stamps[..<seek], story.stamps[seek...]] {
             #expect(zip(part, part.dropFirst()).allSatisfy { $0 < $1 && $1 <= $0 + film.rate / 2 }, "\(part)")

@@ -91,8 +91,8 @@ struct LiveStory {
         await story.finish()
     }
 
-    /// With each picture the timecode was the moment at which it was made, by a picture; and the ends of the window
-    /// those of the ends of the range.
+    /// Expects that the timecode of each frame was its capture time within one frame, and that the ends of the window
+    /// equal the ends of the range.
     private func expectTimecodes(_ story: Story, _ first: Int) {
         let origin = StampedFilm.captureTime + film.position(of: first)
         let frame = TimeSpan.milliseconds(Int64(1_000 / film.rate))

@@ -52,8 +52,7 @@ struct PlaylistStory {
         let stamps = story.stamps
         #expect(zip(stamps, stamps.dropFirst()).allSatisfy { $0 < $1 })
         #expect(stamps.contains(film.count - 1) && stamps.contains(1_000) && stamps.last == 1_000 + second.count - 1)
-        // From the last picture of one to the first of the next is no gap that anybody sees: a picture stands for 40
-        // ms.
+        // Between the last frame of an item and the first of the next there is no visible gap. A frame lasts 40 ms.
         let next = try #require(stamps.firstIndex(of: 1_000))
         let gap = story.sights[next].instant - story.sights[next - 1].instant
         #expect(gap < .milliseconds(400), "\(gap)")

@@ -5,8 +5,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A player that plays real media to its end: what its screen showed, what was told, and a place to wait for either.
-/// The decoded pictures are the oracle, not what the player says of itself.
+/// A player that plays real media to its end: its displayed frames, its notifications, and waits for either. The
+/// decoded frames are the reference, not the player's own reports.
 final class Story: Sendable {
     /// The calls of the sessions to a consumer, including positions.
     let transcript: Transcript

@@ -3,8 +3,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// The timecode of the playback reference, sections 2 and 6: what encoders write into the stream is told when its
-/// moment is shown, and says what time it is.
+/// Timecodes of encoders in the stream are reported when their frame is shown, and state the time.
 @Suite("Timed metadata is reported with its frames", .enabled(if: Program.hasFFmpeg))
 struct TimedMetadataStory {
     /// Collects a player's metadata events since the last call, up to an event that is made for it.

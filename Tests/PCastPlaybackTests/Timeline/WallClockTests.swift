@@ -59,8 +59,8 @@ struct WallClockTests {
         player.pause()
         let told = try #require(witness.told.change({ $0.first }))
         #expect(told.line == "added goal")
-        // Frame 50 is the goal's own, by a frame of the file's own beginning; a busy machine may show others before the
-        // delegate is called.
+        // Frame 50 is the goal's own, within one frame of the file's start. A busy machine may show others before the
+        // call of the delegate.
         #expect(told.frame >= 49, "it was told at frame \(told.frame)")
         let session = try #require(player.session)
         #expect(session.timecode(at: .seconds(1)) == StampedFilm.captureTime + .seconds(1))

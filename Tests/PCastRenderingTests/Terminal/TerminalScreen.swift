@@ -1,7 +1,7 @@
 import Foundation
 
-/// A small terminal: takes what a terminal is written and knows what a person would see. It does what ECMA-48, xterm
-/// and kitty's protocol say of the sequences that are used here, and notes what it does not know.
+/// A small terminal. It interprets its input and stores the visible content. It supports the sequences of ECMA-48,
+/// xterm and kitty's protocol that are used here, and records unknown ones.
 struct TerminalScreen {
     struct Cell: Equatable {
         var upper: UInt32 = 0

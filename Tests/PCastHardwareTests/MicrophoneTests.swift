@@ -10,7 +10,7 @@ extension Hardware {
     /// card, which has a mixer.
     @Suite("Microphones")
     struct MicrophoneTests {
-        // MARK: What there is
+        // MARK: Enumeration
 
         @Test("cards are found with their capabilities, under names that survive a restart", .timeLimit(.minutes(5)))
         func enumeration() throws {
@@ -52,7 +52,7 @@ extension Hardware {
             #expect(isSwitch)
         }
 
-        // MARK: What is heard
+        // MARK: Captured audio
 
         @Test("two tones keep frequency, level and channel, and times are contiguous", .timeLimit(.minutes(5)))
         func tones() throws {
@@ -147,7 +147,7 @@ extension Hardware {
             #expect(first - started > .milliseconds(-20) && first - started < .milliseconds(200))
         }
 
-        // MARK: What goes wrong
+        // MARK: Failures
 
         @Test(
             "a consumer that delays the source loses audio, which becomes silence and is counted",

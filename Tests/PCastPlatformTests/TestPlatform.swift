@@ -142,7 +142,7 @@ struct TestPlatform: Sendable {
         return (try #require(answer.header("PCast-Stream-Id")), try #require(answer.header("Location")))
     }
 
-    // MARK: What is there
+    // MARK: Metrics
 
     /// Returns the value of a metric of `/metrics`.
     func figure(_ name: String) async throws -> Int? {

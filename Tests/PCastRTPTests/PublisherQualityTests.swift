@@ -186,7 +186,7 @@ struct PublisherQualityTests {
         #expect(soundless.rows.last == .row(.audioOnly, .networkLimited))
     }
 
-    // MARK: What is no cause
+    // MARK: Other causes
 
     @Test("a camera that is covered, removed or paused is not a network problem")
     func ownDoing() {

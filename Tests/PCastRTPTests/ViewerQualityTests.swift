@@ -223,7 +223,7 @@ struct ViewerQualityTests {
         #expect(downlink.machine.quality == .good)
     }
 
-    // MARK: Whose fault it is
+    // MARK: The responsible hop
 
     @Test("the hop with the strongest restriction is reported")
     func precedence() {

@@ -72,7 +72,7 @@ struct TURNStage {
         return TURNMessage(bytes)
     }
 
-    // MARK: A client that says what the test wants
+    // MARK: A client under the control of the test
 
     /// Sends a request, gets a challenge, and repeats the request with its credentials.
     mutating func ask(

@@ -112,7 +112,7 @@ final class TestXClient {
     /// Defines a part of the screen as a monitor, like `xrandr --setmonitor`.
     func setMonitor(_ name: String, x: Int, y: Int, width: Int, height: Int) {
         let place = [x, y, width, height].map { UInt32($0) }
-        // Name; neither primary nor automatic, no outputs; place; size in millimetres.
+        // Name; neither primary nor automatic, no outputs; place; size in millimeters.
         monitorRequest(
             43, [atom(name), 0, place[0] | place[1] << 16, place[2] | place[3] << 16, 100, 100])
     }

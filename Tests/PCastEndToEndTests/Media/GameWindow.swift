@@ -35,7 +35,7 @@ final class GameWindow: EventSendableDelegate {
         told.add(Told(line: "\(data.type) \(id)\(reason)", frame: frame, moment: .now))
     }
 
-    // MARK: What is played
+    // MARK: Playback
 
     /// Plays a stream with the timeline of its platform.
     func open(_ address: String) async throws {
@@ -81,7 +81,7 @@ final class GameWindow: EventSendableDelegate {
         await player.settled()
     }
 
-    // MARK: What is seen
+    // MARK: Displayed frames
 
     /// The number of the frame on the screen.
     var frame: Int? { screen.sights.values.last.map { Int($0.stamp.counter) } }

@@ -5,8 +5,8 @@ import Foundation
 struct ForeignLoad: Sendable {
     /// The share of all processors beyond which smoothness is not judged.
     private static let bearable = 0.2
-    /// The duration of a frame at thirty per second. If the machine stood still for longer, a second frame has arrived
-    /// before
+    /// The duration of a frame at thirty per second. If the machine stood still for longer, a second frame arrived
+    /// before the first was shown.
     private static let bearableStandstill = Duration.milliseconds(30)
 
     private let beginning = ForeignLoad.reading()

@@ -74,7 +74,7 @@ final class RunningProgram: Sendable {
         }
     }
 
-    // MARK: What it tells
+    // MARK: Events
 
     /// Waits for the first matching event of a name, past or future.
     func event(

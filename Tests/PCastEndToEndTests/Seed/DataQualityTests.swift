@@ -193,7 +193,7 @@ extension EndToEnd.Seed {
             try await scene.isTold(scene.viewer, "audio-only", "network-limited", step: 1)
         }
 
-        // MARK: How it is told
+        // MARK: Notifications
 
         @Test(
             """

@@ -25,7 +25,7 @@ final class PipelineWitness: AudioOutput {
     private let state = Mutex(State())
     private let changed = WakeSignal()
 
-    // MARK: What it is handed
+    // MARK: Inputs
 
     func see(_ frame: VideoFrame) { note(.picture(TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1)) }
 
@@ -57,7 +57,7 @@ final class PipelineWitness: AudioOutput {
 
     func stop() { state.withLock { $0.isStopped = true } }
 
-    // MARK: What it says
+    // MARK: Results
 
     var sightings: [Sighting] { state.withLock { $0.sightings } }
     var heard: [(sound: AudioFrame, due: Instant)] { state.withLock { $0.heard } }

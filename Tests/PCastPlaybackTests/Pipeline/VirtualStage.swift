@@ -104,7 +104,7 @@ struct VirtualStage {
         }
     }
 
-    // MARK: What was told
+    // MARK: Reported events
 
     func kinds(of epoch: PlayheadEpoch? = nil) -> [String] {
         events.filter { epoch == nil || $0.event.epoch == epoch }.compactMap { $0.event.kind.word }

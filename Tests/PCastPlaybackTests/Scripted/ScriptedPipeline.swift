@@ -25,7 +25,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         self.state = Mutex(state)
     }
 
-    // MARK: What the player asks for
+    // MARK: Calls of the player
 
     /// The calls in order.
     var calls: [String] { state.withLock { $0.calls } }
@@ -65,7 +65,7 @@ final class ScriptedPipeline: PlaybackPipeline {
     }
     func stop() { state.withLock { $0.isStopped = true } }
 
-    // MARK: What the test lets happen
+    // MARK: Events of the test
 
     /// Emits an event of the current epoch or of another one, even after a stop, as events that were on their way.
     func tell(_ kind: PipelineEvent.Kind, of epoch: PlayheadEpoch? = nil) {

@@ -43,7 +43,7 @@ final class Story: Sendable {
         #expect(judge.complaints == [])
     }
 
-    // MARK: What was shown and told
+    // MARK: Displayed frames and notifications
 
     var sights: [StoryScreen.Sight] { screen.sights }
     var stamps: [Int] { sights.map(\.stamp) }

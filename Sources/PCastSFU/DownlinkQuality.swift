@@ -19,8 +19,8 @@ struct DownlinkQuality {
     var lowJitter = LowJitterDetector()
     /// The time of the first look after the viewer had its keys.
     private var watchedSince: Instant?
-    /// Losses before this time has passed say nothing about the path: media that arrive before the end of the handshake
-    /// are discarded, and the frames since the last key frame are sent in one burst.
+    /// The time before which losses say nothing about the path. Media that arrive before the end of the handshake are
+    /// discarded, and the frames since the last key frame are sent in one burst.
     private static let settling = TimeSpan.milliseconds(1_500)
 
     /// Whether losses from now on are losses of the path.

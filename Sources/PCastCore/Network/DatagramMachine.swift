@@ -28,8 +28,8 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// Notifies the machine that a TCP connection (ICE-TCP, RFC 6544) was closed by the peer or by an error.
     mutating func pathClosed(_ path: NetworkPath, at now: Instant)
 
-    /// Returns the index of the shard that has the peer that sent the first datagram of a path, if several machines
-    /// share the same addresses; nil if no other shard has it.
+    /// Returns the index of the shard whose peer sent the first datagram of a path; nil if no other shard has the peer.
+    /// Several shards share the same addresses.
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
     /// The time at which `advance(to:)` must be called next; nil if the machine waits for events only. Reading it does

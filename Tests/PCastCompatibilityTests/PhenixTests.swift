@@ -176,7 +176,7 @@ struct PhenixTests {
         return (pcast, gumOptions, try #require(stream))
     }
 
-    @Test("what is not initialized or not started says so to whoever asks")
+    @Test("calls before initialization or start report that state")
     func notInitialized() async throws {
         let pcast: PhenixPCast = PhenixPCastFactory.createPCast()
         let refused: PhenixRequestStatus = await called { tell in

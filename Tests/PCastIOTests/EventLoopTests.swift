@@ -62,7 +62,7 @@ struct EventLoopTests {
         #expect(throws: IOError.addressNotAvailable(address)) { try EventLoop.echo(address.description) }
     }
 
-    @Test("the machine is told which paths follow before the first of several datagrams")
+    @Test("the machine is notified of the next paths before the first of several datagrams")
     func expectation() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let peers = (0..<10).map { _ in TestSocket.udp() }

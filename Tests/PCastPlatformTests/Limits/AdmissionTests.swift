@@ -80,7 +80,7 @@ import Testing
         withExtendedLifetime(seats) {}
     }
 
-    @Test("a closing platform rejects clients, and tells when to retry") func draining() throws {
+    @Test("a closing platform rejects clients with the time to retry") func draining() throws {
         let admission = admission([:])
         admission.drain()
         let refused = refusal(admission, .stream, first, here)

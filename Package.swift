@@ -17,7 +17,8 @@ func module(
         name: "PCast\(name)", dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
-/// Tests are compiled without optimization: it takes longer to optimize them than they run. What they test is optimized.
+/// Tests are compiled without optimization, because optimizing them takes longer than running them. The code under test
+/// is optimized.
 func tests(
     _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], settings: [SwiftSetting] = settings
 ) -> Target {
@@ -231,7 +232,8 @@ let package = Package(
             name: "PCastWindowing",
             dependencies: ["PCastWindow", "PCastRendering", "PCastCodecs", "PCastIO", "PCastCore"],
             path: "Tests/PCastWindowing", swiftSettings: settings),
-        // A program that views a stream by the vendor's sample; its display and audio device are named by its environment.
+        // A program that views a stream by the vendor's sample; its display and audio device are named by its
+        // environment.
         .executableTarget(
             name: "PCastViewing", dependencies: ["PCastCompatibility"], path: "Tests/PCastViewing",
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),

@@ -1,16 +1,16 @@
-// The least that forwarding a stream to many viewers can cost on this machine: for each viewer the header of each packet
-// is written, its payload encrypted with AES-128-GCM as SRTP has it (RFC 7714), and the packets of a frame are sent
-// together (UDP_SEGMENT), many viewers with one call (sendmmsg). What viewers report is read as it comes, and decrypted;
-// nobody judges it, nothing is kept to be sent again, and nobody joins: what a relay takes beyond this is its own. Built
-// and run by "pcast-bench fanout".
+// The minimum cost of forwarding a stream to many viewers on this machine. For each viewer, the header of each packet
+// is written, and its payload is encrypted with AES-128-GCM as in SRTP (RFC 7714). The packets of a frame are sent
+// together (UDP_SEGMENT), those of many viewers with one call (sendmmsg). The viewers' reports are received and
+// decrypted, but not evaluated. Nothing is kept for retransmissions, and nobody joins. The SFU's cost beyond this is
+// its own. The program is built and run by "pcast-bench fanout".
 //
 //   fanout-limit CIPHER SHAPE ADDRESS COUNT PORT FPS FRAMES BATCH SOURCE-PORT
 //
-// CIPHER is evp (OpenSSL) or ipsec-mb (libipsec-mb, where the processor has VAES and AVX-512). SHAPE is a file with a line
-// for each frame: of each packet the bytes of its header and those of its whole datagram, "36:1200 36:1200". Viewers have
-// the addresses from ADDRESS on. BATCH is the most messages of one call. FPS 0 sends without pauses. Prints
-// "packets bytes nanoseconds messages calls failures reports forged" of the processor's time in the loop, or a sentence and
-// exits with 1.
+// CIPHER is evp (OpenSSL) or ipsec-mb (libipsec-mb, if the processor has VAES and AVX-512). SHAPE is a file with a line
+// for each frame: the size of each packet's header and of its whole datagram, "36:1200 36:1200". The viewers have
+// consecutive addresses from ADDRESS. BATCH is the maximum number of messages per call. FPS 0 sends without pauses. It
+// prints "packets bytes nanoseconds messages calls failures reports forged", with the processor time of the loop. On an
+// error it prints a sentence and exits with 1.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ struct frame {
     int count;
 };
 
-// One direction of one protocol: OpenSSL's or libipsec-mb's.
+// The cipher of one direction of one protocol, by OpenSSL or libipsec-mb.
 struct cipher {
     uint8_t salt[12];
     EVP_CIPHER_CTX *context;
@@ -127,7 +127,8 @@ static int load_ipsec_mb(void) {
     return precompute && encrypt && decrypt;
 }
 
-// The session key and salt of RFC 3711, section 4.3, from the master ones: the viewer's number, big endian, at their end.
+// Derives a session key or salt from the master ones (RFC 3711, section 4.3), which end with the viewer's number in big
+// endian.
 static void derive(uint32_t number, uint8_t label, uint8_t *out, int count) {
     uint8_t key[16] = {0}, counter[16] = {0}, zeros[16] = {0}, stream[16];
     for (int index = 0; index < 4; index++) {
@@ -168,7 +169,7 @@ static void prepare(struct viewer *viewer, uint32_t number, uint16_t port) {
     viewer->address.sin_addr.s_addr = htonl(base + number);
 }
 
-// The header as the relay writes it: the fixed part, and extensions of which two change with each packet.
+// Writes the header like the SFU: the fixed part, and extensions, two of which change with each packet.
 static inline void write_header(
     uint8_t *out, const struct viewer *viewer, int size, int marker, uint32_t timestamp, uint32_t send_time) {
     uint16_t sequence = htons((uint16_t)viewer->index), words = htons((uint16_t)((size - 16) / 4));
@@ -217,8 +218,8 @@ static inline void protect(
         fail("OpenSSL does not encrypt");
 }
 
-// What a viewer reports, in the clear (RFC 7714, section 9): eight bytes of header, the rest encrypted, the tag, and the
-// index with a bit that says so. Answers whether it was authentic.
+// Decrypts a viewer's report (RFC 7714, section 9): eight bytes of header, the encrypted rest, the tag, and the index
+// with the encryption bit. Returns whether it was authentic.
 static int open_report(struct viewer *viewer, uint8_t *report, int size) {
     int length = size - 8 - TAG - 4;
     if (length < 0 || !(report[size - 4] & 0x80)) return 0;
@@ -272,7 +273,7 @@ static uint64_t clock_ns(clockid_t clock) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-// What comes until then is read as it comes.
+// Waits until a time. Reports are received meanwhile.
 static void wait_until(uint64_t due) {
     for (uint64_t now; (now = clock_ns(CLOCK_MONOTONIC)) < due;) {
         struct pollfd descriptor = {.fd = socket_number, .events = POLLIN};
@@ -314,7 +315,7 @@ int main(int count, char **words) {
     for (int round = 0; round < rounds; round++) {
         struct frame *frame = &frames[round % frame_count];
         if (fps > 0) {
-            // A picture that is late is no reason to let reports wait.
+            // Reports are received also if the frame is late.
             read_reports();
             wait_until(begin + (uint64_t)round * 1000000000 / (uint64_t)fps);
         }
@@ -326,7 +327,7 @@ int main(int count, char **words) {
             struct viewer *viewer = &all[index];
             const uint8_t *payload = payload_log + frame_start;
             for (int first = 0; first < frame->count;) {
-                // A run: equal sizes, of which only the last may be smaller.
+                // A run of packets of equal size. Only the last one may be smaller.
                 int size = frame->packets[first].size, length = 0, segments = 0;
                 uint8_t *run = cursor;
                 while (first + segments < frame->count && segments < MAX_SEGMENTS) {

@@ -1,6 +1,6 @@
-// Counts a thread's allocations: preloaded by `pcast-bench allocations`, which builds it with
+// Counts a thread's allocations. `pcast-bench allocations` preloads it, and builds it with
 //     cc -O2 -shared -fPIC -o malloc-counter.so malloc-counter.c
-// glibc exports the functions behind its own names, so nothing has to be looked up while allocating.
+// glibc exports the functions also under its own names, so that no allocation needs a symbol lookup.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -19,7 +19,7 @@ THREAD_LOCAL int traces_left;
 
 unsigned long pcast_malloc_count(void) { return allocations; }
 
-// The next so many allocations write where they are made to standard error.
+// Writes the call stack of the next `count` allocations to standard error.
 void pcast_malloc_trace(int count) { traces_left = count; }
 
 static void note(size_t size) {

@@ -53,9 +53,9 @@ public struct PlatformConfiguration: Sendable {
     public var sessionTimeout = defaultSessionAbsence
     /// The time in which a publisher may resume its stream after the platform was killed.
     public var reconnectGrace = defaultReturnTime
-    /// The time in which a client may give the reason of a stream's end after it has closed the media connection: Phenix's
-    /// Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's own SDK waits for
-    /// the platform's `StreamEnded` after the end of the media.
+    /// The time in which a client may give the reason of a stream's end after it has closed the media connection.
+    /// Phenix's Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's SDK
+    /// waits for the platform's `StreamEnded` after the end of the media.
     package var reasonTimeout = TimeSpan.milliseconds(500)
 
     /// The default of `sessionTimeout`, 180 s.

@@ -1,21 +1,25 @@
 import PCastCore
 import PCastWebRTC
 
-/// When the frames of a track were captured, by when they arrived: for publishers whose sender reports say nothing, or what
-/// cannot be.
+/// Estimates when the frames of a track were captured from the times at which they arrive. It is used when the
+/// publisher's sender reports state no time, or an impossible one.
 ///
-/// The network only adds to the way here, so the frame that came the soonest tells it best. Drift is followed slowly.
+/// The network only adds delay, so the frame with the least delay gives the best estimate. Clock drift is followed
+/// slowly.
 struct ArrivalClock {
-    /// A timestamp, and when it would have arrived if nothing had delayed it.
+    /// A timestamp, and the time at which it would have arrived without any delay.
     private var reference: (timestamp: UInt32, arrival: Instant)?
+    /// The time of the current reference's first packet.
     private var began = Instant(nanoseconds: 0)
+    /// The arrival of the newest packet; nil before the first one.
     private(set) var last: Instant?
 
-    /// Timestamps that differ so much from the time that passed are of another clock.
+    /// A larger difference between timestamps and elapsed time means that the timestamps come from another clock.
     private static let longestDelay = TimeSpan.seconds(2 as Int64)
-    /// A publisher's first sender report comes by then.
+    /// A publisher that sends reports sends the first one within this time.
     private static let settlingTime = TimeSpan.seconds(1 as Int64)
 
+    /// Updates the estimate by the arrival of a packet with an RTP timestamp.
     mutating func observe(_ timestamp: UInt32, rate: ClockRate, at now: Instant) {
         last = now
         guard let reference, reference.timestamp != timestamp else {
@@ -34,10 +38,10 @@ struct ArrivalClock {
         began = now
     }
 
-    /// Whether a publisher that reports would have done so.
+    /// Whether a publisher that sends reports would have sent one by now.
     func isSettled(at now: Instant) -> Bool { reference != nil && now - began >= Self.settlingTime }
 
-    /// Nil before the first packet.
+    /// The estimated capture clock; nil before the first packet.
     func captureClock(rate: ClockRate, _ clock: WallClockReference) -> CaptureClock? {
         reference.map { CaptureClock(timestamp: $0.timestamp, wallTime: clock.wallTime(at: $0.arrival), rate: rate) }
     }

@@ -1,11 +1,11 @@
 import PCastCore
 
-/// What a publisher may send at most, whatever its viewers could take.
+/// The maximum bit rate of a publisher, regardless of what its viewers could receive.
 ///
-/// It is asked for that (REMB) as soon as it sends half of it, and on from there. Who sends half as much again for ten
-/// seconds does not heed it, and has to go.
+/// The publisher is asked to keep to it (REMB) as soon as it sends half of it, and from then on. A publisher that
+/// exceeds it by half for ten seconds ignores the request and must be removed.
 struct BitrateLimit {
-    /// Nil for as much as it likes.
+    /// The limit; nil if there is none.
     private(set) var bitrate: Bitrate?
     private var isNear = false
     private var exceededSince: Instant?
@@ -18,11 +18,11 @@ struct BitrateLimit {
         exceededSince = nil
     }
 
-    /// What the publisher is to be asked for; nil for nothing.
+    /// The bit rate to request from the publisher; nil if nothing is to be requested.
     var request: Bitrate? { isNear ? bitrate : nil }
 
-    /// - Parameter measured: what arrives; nil while it is not known.
-    /// - Returns: whether it has been too much for too long.
+    /// Compares a measured bit rate with the limit. The measurement is nil while it is unknown.
+    /// Returns true if the limit has been exceeded by too much for too long.
     mutating func observe(_ measured: Bitrate?, at now: Instant) -> Bool {
         guard let bitrate, let measured else { return false }
         if measured.bitsPerSecond * 2 >= bitrate.bitsPerSecond { isNear = true }

@@ -1,16 +1,16 @@
 import PCastCore
 
-/// Whose deadline comes next: a binary heap of instants and peers' places.
+/// A binary heap of instants and peers that yields the earliest deadline.
 ///
-/// An entry is never changed; a peer whose deadline moved forward gets another, and one that is not the peer's any more
-/// does nothing when it comes. Whoever owns the heap takes such out when they have become many.
+/// An entry is never changed. A peer whose deadline becomes earlier gets another entry, and an entry that is out of
+/// date has no effect when it is popped. The owner of the heap removes such entries when there are many.
 struct DeadlineHeap {
     private var entries: [(instant: Instant, place: PeerIndex)] = []
 
     var first: Instant? { entries.first?.instant }
     var count: Int { entries.count }
 
-    /// Keeps those entries alone.
+    /// Keeps only the entries that the predicate accepts.
     mutating func filter(_ isWanted: (Instant, PeerIndex) -> Bool) {
         let wanted = entries.filter { isWanted($0.instant, $0.place) }
         entries.removeAll(keepingCapacity: true)
@@ -28,7 +28,7 @@ struct DeadlineHeap {
         }
     }
 
-    /// Removes and answers the first place whose instant has come; nil when there is none.
+    /// Removes and returns the earliest entry that is due; nil if none is due.
     mutating func pop(until now: Instant) -> (instant: Instant, place: PeerIndex)? {
         guard let first = entries.first, first.instant <= now else { return nil }
         let last = entries.removeLast()

@@ -2,52 +2,58 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What the relay watches of its way to a viewer.
+/// The SFU's measurements of its path to a viewer.
 struct DownlinkQuality {
-    /// First, as it is asked for with each picture.
+    /// The first member, because it is read for each frame.
     var repair = RetransmissionLatency()
     var machine = ViewerQuality()
-    /// Control packets of the viewer's.
+    /// The number of control packets received from the viewer.
     var reports = 0
     private var lastReports = 0
     private var heard: Instant?
-    /// Of who was not heard for so long nothing is known: its estimate is of before.
+    /// Without control packets for this time the state of the path is unknown, because the estimate is out of date.
     private static let staleness = TimeSpan.milliseconds(1_200)
     private var video = ReportedLoss()
     private var audio = ReportedLoss()
     var silence = MissingFeedbackDetector()
     var lowJitter = LowJitterDetector()
-    /// When the viewer was first looked at after it had its keys.
+    /// The time of the first look after the viewer had its keys.
     private var watchedSince: Instant?
-    /// What is lost before this time has passed says nothing of the path: media that overtake the end of the handshake are
-    /// discarded, and the frames since the last key frame come in one burst.
+    /// The time before which losses say nothing about the path. Media that arrive before the end of the handshake are
+    /// discarded, and the frames since the last key frame are sent in one burst.
     private static let settling = TimeSpan.milliseconds(1_500)
 
-    /// Whether what is lost from now on is the path's.
+    /// Whether losses from now on are losses of the path.
     mutating func isSettled(at now: Instant) -> Bool {
         let since = watchedSince ?? now
         watchedSince = since
         return now - since >= Self.settling
     }
 
-    /// Whether what the viewer reports is of this moment.
+    /// Whether the viewer's reports are recent.
     mutating func isFresh(at now: Instant) -> Bool {
         if reports != lastReports { heard = now }
         lastReports = reports
         return heard.map { now - $0 < Self.staleness } ?? false
     }
 
+    /// Returns the measurements by which a limitation of the viewer's link is detected.
+    ///
     /// - Parameters:
-    ///   - hasLayers: the stream's; then the layer that the viewer has says whether its link is limited.
-    ///   - wanted: what the stream has at the moment; nil while nobody knows.
-    ///   - wantedInFull: what it would have; nil where it is not lowered.
+    ///   - sender: The sender of the viewer's media.
+    ///   - hasLayers: Whether the stream has layers. If so, the layer that the viewer receives shows whether its link
+    ///     is limited.
+    ///   - wanted: The stream's current bit rate; nil while it is unknown.
+    ///   - wantedInFull: The bit rate that the stream would have; nil unless it is lowered.
+    /// - Returns: The estimated and wanted bit rates, and the loss.
     mutating func evidence(
         _ sender: inout MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
     ) -> LinkLimitation.Evidence {
         video.observe(sender.video?.pointee.receiverReport, sent: Int(sender.video?.pointee.stream.packetsSent ?? 0))
         audio.observe(sender.audio?.pointee.receiverReport, sent: Int(sender.audio?.pointee.stream.packetsSent ?? 0))
-        // Sound has so few packets that its share says little.
-        // A path that was not found to carry less than is wanted carries that; and what arrives, it carries.
+        // Audio counts only without video, because it has too few packets for a reliable share. A path that was not
+        // found to carry less than the wanted bit rate is assumed to carry it. A path also carries what the viewer
+        // acknowledged.
         let estimate = sender.estimate
         let target = max(estimate.target, estimate.acknowledged ?? estimate.target)
         let whole = wanted.map { max($0, wantedInFull ?? $0) }
@@ -58,8 +64,8 @@ struct DownlinkQuality {
 }
 
 extension Viewer {
-    /// What its link leaves of the stream, where the link was found to be narrow; a layer that it begins with is no matter
-    /// of the network.
+    /// The part of the stream that the viewer receives because its link was found to be narrow. The layer that a viewer
+    /// starts with is not attributed to its network.
     var qualitySelection: ViewerQuality.Selection {
         mutating get {
             guard selection.cause == .link, sender.estimate.isLimited else { return .full }

@@ -1,7 +1,7 @@
-/// Events in the order in which they came, until they are taken.
+/// A queue of events, in the order in which they occurred.
 ///
-/// Taking one moves no other, for all viewers of a stream leave at once. A peer brings forth a few events in its life, and
-/// whoever drives the relay takes them after each turn.
+/// Removing an event moves no other event, because all viewers of a stream can leave at the same time. A peer causes
+/// few events in its life, and the driver of the SFU takes them after each iteration.
 struct EventQueue {
     private var events: [SFUEvent] = []
     private var taken = 0

@@ -1,10 +1,10 @@
 import PCastCore
 
-/// Datagrams of handshakes that wait to be processed.
+/// A queue of handshake datagrams that wait to be processed.
 ///
-/// One costs as much as some hundred packets of media, so those of many who join at once are taken a few at a time, and
-/// what is sent to who already watches goes in between. Who comes alone does not wait. Each peer has a queue of its own, and
-/// they are served round robin: a peer that sends without end delays nobody but itself.
+/// One such datagram costs as much as about a hundred packets of media. When many peers join at once, a few datagrams
+/// are processed at a time, and media is sent to viewers in between. A single new peer does not wait. Each peer has its
+/// own queue, and the queues are served round robin, so a peer that floods delays only itself.
 struct HandshakeQueue: Sendable {
     struct Entry: Sendable {
         let bytes: [UInt8]
@@ -12,33 +12,36 @@ struct HandshakeQueue: Sendable {
         let place: PeerIndex
     }
 
-    /// About a millisecond's work: a handshake is two or three datagrams, and half a millisecond.
+    /// The number of datagrams in a slice, about one millisecond of work. A handshake has two or three datagrams and
+    /// takes half a millisecond.
     static let slice = 4
-    /// From one slice to the next, so that half of the time is media's.
+    /// The time from one slice to the next, which leaves half of the time to media.
     static let interval = TimeSpan.milliseconds(2)
-    /// Of all peers; beyond it those who have none yet take the place of those who have several.
+    /// The maximum number of datagrams of all peers. If it is reached, a peer without a datagram replaces one of a peer
+    /// that has several.
     static let capacity = 4_096
-    /// Of one peer: a flight and its repetition. Beyond it they are dropped, and sent again by whoever still wants to come.
+    /// The maximum number of datagrams of one peer: a flight and its retransmission. Further datagrams are dropped, and
+    /// the peer retransmits them.
     static let capacityOfPeer = 8
-    /// Peers that are looked at for a place, when all are taken.
+    /// The number of peers that are examined for eviction when the queue is full.
     private static let evictionDepth = 64
 
     private var waiting: [PeerIndex: [Entry]] = [:]
-    /// Whose turn it is, from `first` on; each stands here once.
+    /// The peers in the order in which they are served, starting at `first`. Each peer occurs once.
     private var order: [PeerIndex] = []
     private var first = 0
-    /// Who is looked at next when a place is needed.
+    /// The next peer that is examined for eviction.
     private var victim = 0
     private(set) var count = 0
-    /// Datagrams without the header of a record, which nothing is done with.
+    /// The number of datagrams without a valid record header, which are dropped.
     private(set) var malformed = 0
     private var sliceStart = Instant(nanoseconds: 0)
     private var taken = 0
 
-    /// When the next slice may be taken; nil while nothing waits.
+    /// The time of the next slice; nil if the queue is empty.
     var deadline: Instant? { count == 0 ? nil : sliceStart + Self.interval }
 
-    /// Whether one may be taken now that has not waited; counts as taken when true.
+    /// Whether a new datagram may be processed at once. If true, it counts as processed.
     mutating func mayPass(at now: Instant) -> Bool {
         guard count == 0 else { return false }
         return take(at: now)
@@ -55,7 +58,7 @@ struct HandshakeQueue: Sendable {
         count += 1
     }
 
-    /// Takes a place from a peer that has more than one. Each call looks at others than the last.
+    /// Removes a datagram of a peer that has several. Each call continues where the last call stopped.
     private mutating func evict() -> Bool {
         for _ in 0..<Self.evictionDepth {
             victim = victim < order.count && victim >= first ? victim : first
@@ -69,7 +72,8 @@ struct HandshakeQueue: Sendable {
         return false
     }
 
-    /// The next that may be taken now: the oldest of the peer that was served the longest ago.
+    /// Removes and returns the next datagram that may be processed now: the oldest of the peer that was served longest
+    /// ago.
     mutating func next(at now: Instant) -> Entry? {
         guard count > 0, take(at: now) else { return nil }
         let place = order[first]
@@ -100,8 +104,8 @@ struct HandshakeQueue: Sendable {
         return true
     }
 
-    /// Whether a datagram is made of whole records of DTLS (RFC 6347, section 4.1): their types, a version of DTLS, and
-    /// lengths that fill it.
+    /// Whether a datagram consists of whole DTLS records (RFC 6347, section 4.1). Their types and version are those of
+    /// DTLS, and their lengths fill the datagram.
     static func isMadeOfRecords(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let headerSize = 13
         var offset = 0

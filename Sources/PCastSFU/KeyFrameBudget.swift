@@ -1,15 +1,17 @@
 import PCastCore
 
-/// How often one viewer may have a key frame made that all others of the layer get too (KEY5): a few in a row, as who has
-/// lost its picture needs them, and then one each `interval`. What is refused a viewer asks for again.
+/// The budget of one viewer for key frames, because each one is sent to all viewers of the layer.
+///
+/// It allows a few in a row, which a viewer needs after losses, and then one in each `interval`. The viewer repeats a
+/// request that is refused.
 struct KeyFrameBudget: Hashable, Sendable {
     static let interval = TimeSpan.seconds(2 as Int64)
     static let burst: Int64 = 4
 
-    /// When the budget will be whole again (the generic cell rate algorithm of ITU-T I.371).
+    /// The time at which the budget is complete again (generic cell rate algorithm, ITU-T I.371).
     private var whole = Instant(nanoseconds: .min)
 
-    /// Whether a request may be passed on now; counts as passed on when true.
+    /// Whether a request may be forwarded now. If true, it counts as forwarded.
     mutating func take(at now: Instant) -> Bool {
         let base = max(whole, now)
         guard base - now <= Self.interval * (Self.burst - 1) else { return false }

@@ -1,14 +1,16 @@
 import PCastCore
 
-/// The layers of a stream by their quality, the lowest first, as they are at the moment.
+/// The layers of a stream in the order of their quality, lowest first, in their current state.
 struct LayerLadder: Hashable, Sendable {
+    /// One layer of the ladder.
     struct Rung: Hashable, Sendable {
-        /// Its place in the publisher's order.
+        /// The index of the layer in the publisher's order.
         var layer: Int
-        /// On the wire; of a layer that rests, what it was.
+        /// The bit rate on the wire. For a paused layer it is the last bit rate.
         var bitrate: Bitrate
+        /// The dimensions of the layer's frames; nil while they are unknown.
         var dimensions: Dimensions?
-        /// It comes, or would if somebody wanted it.
+        /// Whether the layer arrives, or would arrive if a viewer wanted it.
         var isAvailable: Bool
     }
 
@@ -20,13 +22,13 @@ struct LayerLadder: Hashable, Sendable {
 
     mutating func removeAll() { rungs.removeAll(keepingCapacity: true) }
 
-    /// By the pictures' size where that is known of both, else by the rate, else in the order given.
+    /// Inserts a layer by the size of its frames if both sizes are known, otherwise by bit rate, otherwise at the end.
     mutating func insert(_ rung: Rung) {
         let place = rungs.firstIndex { Self.isLower(rung, than: $0) } ?? rungs.count
         rungs.insert(rung, at: place)
     }
 
-    /// Where nothing comes of any layer, none is worse off than another.
+    /// Marks all layers as available if none arrives, because then none is worse than another.
     mutating func takeAllForAvailable() {
         guard !rungs.contains(where: { $0.isAvailable }) else { return }
         for index in rungs.indices { rungs[index].isAvailable = true }
@@ -39,17 +41,18 @@ struct LayerLadder: Hashable, Sendable {
         return rung.bitrate < other.bitrate
     }
 
-    /// Whether one layer takes less than another; none takes less than any.
+    /// Whether one layer has a lower quality than another. Nil, which means no layer, is lower than every layer.
     func isLower(_ layer: Int?, than other: Int?) -> Bool {
         (layer.flatMap { rank(of: $0) } ?? -1) < (other.flatMap { rank(of: $0) } ?? -1)
     }
 
+    /// Returns the rank of a layer, starting at 0; nil if the ladder does not have the layer.
     func rank(of layer: Int) -> Int? { rungs.firstIndex { $0.layer == layer } }
 
-    /// The lowest that is available; the lowest of all where none is.
+    /// The rank of the lowest available layer, or of the lowest layer if none is available.
     var lowest: Int { rungs.firstIndex { $0.isAvailable } ?? 0 }
 
-    /// What a new viewer is given, of whose link nothing is known: not the most, and not the least of three (CC12).
+    /// The rank of the layer for a new viewer, whose link is unknown. It is the middle of the available layers.
     var start: Int {
         var skipped = rungs.count { $0.isAvailable } / 2
         for rank in rungs.indices where rungs[rank].isAvailable {
@@ -59,7 +62,7 @@ struct LayerLadder: Hashable, Sendable {
         return rungs.count / 2
     }
 
-    /// Whether layers come or go, or stand in another order.
+    /// Whether another ladder has the same layers in the same order, with the same availability.
     func isOrdered(like other: LayerLadder) -> Bool {
         rungs.count == other.rungs.count
             && zip(rungs, other.rungs).allSatisfy { $0.layer == $1.layer && $0.isAvailable == $1.isAvailable }

@@ -1,37 +1,43 @@
 import PCastCore
 
-/// Which layer a viewer shall have: the best that its link, its wishes and the publisher allow.
+/// The layer that a viewer should receive: the best that its link, its limits and the publisher allow.
 ///
-/// Down at once where the link carries clearly less than the layer takes; up only after there has been room for a while,
-/// and for longer each time that proved too early. Below the lowest layer sound goes on alone, and below that nothing
-/// does; both return by themselves. A single layer is the lowest of one.
+/// The layer is lowered at once if the link carries clearly less than the layer needs. It is raised only after
+/// bandwidth has been available for a while, and after a longer while each time that a raise proved too early. Below
+/// the lowest layer only audio is sent, and below that nothing. Both states recover by themselves. A single layer
+/// counts as the lowest.
 public struct LayerSelection: Hashable, Sendable {
+    /// The media that a viewer receives.
     public enum Choice: Hashable, Sendable {
-        /// By its place in the publisher's order.
+        /// Video of a layer, given by its index in the publisher's order, and audio.
         case layer(Int)
+        /// Audio without video, because the link carries too little.
         case audioOnly
+        /// Neither audio nor video, because the link does not even carry audio.
         case nothing
     }
 
-    /// Why it is not more.
+    /// The reason why the choice is not better.
     public enum Cause: Hashable, Sendable {
-        /// It is the best there is.
+        /// The choice is the best layer of the stream.
         case none
         /// The viewer's link carries no more.
         case link
-        /// The viewer wants no more bits a second.
+        /// The viewer limits the bit rate.
         case limit
-        /// The viewer wants this one.
+        /// The viewer selected this layer.
         case pin
-        /// The publisher does not send what is better.
+        /// The publisher does not send a better layer.
         case publisher
     }
 
+    /// The current choice.
     public private(set) var choice = Choice.layer(0)
+    /// The reason why the choice is not better.
     public private(set) var cause = Cause.none
-    /// The layer that the viewer wants and no better one; nil for the best.
+    /// The best layer that the viewer accepts; nil if it accepts all layers.
     var pin: Int?
-    /// What the viewer wants the video to take at most.
+    /// The maximum bit rate of video that the viewer accepts; nil if it sets none.
     var limit: Bitrate?
 
     private var shortSince: Instant?
@@ -41,39 +47,46 @@ public struct LayerSelection: Hashable, Sendable {
     private var lastUp: Instant?
     private var timeout = Self.shortestPatience
 
-    /// Room for a better layer is watched for so long before it is taken.
+    /// The shortest time for which bandwidth must be available before a better layer is chosen.
     static let shortestPatience = TimeSpan.seconds(1 as Int64)
+    /// The longest time for which bandwidth must be available before a better layer is chosen.
     static let longestPatience = TimeSpan.seconds(30 as Int64)
-    /// Having to go back within this time means that going up was too early.
+    /// A fall within this time after a raise means that the raise was too early.
     static let trial = TimeSpan.seconds(10 as Int64)
-    /// So long a link may carry a little less than a layer takes, and much less than the lowest takes: its encoder may
-    /// be told to make less.
+    /// The time for which a link may carry a little less than a layer needs, because its encoder may reduce its bit
+    /// rate.
     static let shortPatience = TimeSpan.seconds(1 as Int64)
+    /// The time for which a link may carry much less than the lowest layer needs.
     static let lowestPatience = TimeSpan.seconds(3 as Int64)
-    /// So long sound is tried of which too little gets through.
+    /// The time for which audio is sent although too little of it arrives.
     static let deafPatience = TimeSpan.seconds(2 as Int64)
-    /// So long there has to be room for video to come back.
+    /// The time for which bandwidth must be available before video resumes.
     static let returnPatience = TimeSpan.milliseconds(300)
-    /// A link that carries less than this beside the sound carries no video.
+    /// A link that carries less than this in addition to audio carries no video.
     static let leastVideo = Bitrate.kilobits(60)
-    /// What a layer varies by, in percent of its rate: room to go up, room to come back, and what is clearly too little.
+    /// Margins for the variation of a layer, in percent of its bit rate. This one is needed to raise the layer.
     private static let roomToRise: Int64 = 115
+    /// The percentage of a layer's bit rate that is needed to resume video.
     private static let roomToReturn: Int64 = 105
+    /// The percentage of a layer's bit rate below which the link clearly carries too little.
     private static let clearlyShort: Int64 = 85
 
     init() {}
 
-    /// For a viewer that has just come.
+    /// Chooses the layer for a new viewer.
     mutating func begin(_ ladder: LayerLadder) {
         guard !ladder.rungs.isEmpty else { return }
         choose(ladder.start, ladder, ceiling(ladder))
     }
 
-    /// Decides anew; answers whether anything changed.
+    /// Updates the choice.
     ///
     /// - Parameters:
-    ///   - audio: what the sound takes.
-    ///   - allowance: what the link carries, sound and all; nil while nobody knows.
+    ///   - ladder: The stream's layers.
+    ///   - audio: The bit rate of audio.
+    ///   - allowance: The bit rate that the link carries, including audio; nil while it is unknown.
+    ///   - now: The current time.
+    /// - Returns: Whether the choice or its cause changed.
     mutating func decide(
         _ ladder: LayerLadder, audio: Bitrate, allowance: Bitrate?, at now: Instant
     ) -> Bool {
@@ -90,7 +103,7 @@ public struct LayerSelection: Hashable, Sendable {
         return before != (choice, cause)
     }
 
-    /// The best rank that is allowed, whatever the link, and what allows no better.
+    /// The best rank that is allowed regardless of the link, and the reason why no better rank is allowed.
     private func ceiling(_ ladder: LayerLadder) -> (rank: Int, cause: Cause) {
         var rank = ladder.rungs.count - 1
         var cause = Cause.none
@@ -102,7 +115,8 @@ public struct LayerSelection: Hashable, Sendable {
         return (max(rank, ladder.lowest), cause)
     }
 
-    /// The best available rank up to the ceiling of which the budget holds so many percent.
+    /// Returns the best available rank, up to the ceiling, of which the budget contains the given percentage.
+    /// Returns nil if there is none, and the ceiling if the budget is unknown.
     private static func best(
         _ ladder: LayerLadder, upTo ceiling: Int, percent: Int64, of budget: Bitrate?
     ) -> Int? {
@@ -173,7 +187,7 @@ public struct LayerSelection: Hashable, Sendable {
         choose(best, ladder, ceiling)
     }
 
-    /// Who has to go down soon after going up waits longer the next time.
+    /// Doubles the time before the next raise if the last raise was too early, and resets it otherwise.
     private mutating func noteFall(at now: Instant) {
         if let lastUp, now - lastUp < Self.trial {
             timeout = min(timeout * 2, Self.longestPatience)
@@ -198,7 +212,7 @@ public struct LayerSelection: Hashable, Sendable {
         choose(best, ladder, ceiling)
     }
 
-    /// Sound of which half gets lost is none.
+    /// Stops audio if at least half of it would be lost for too long, and resumes it when the link carries most of it.
     private mutating func hear(audio: Bitrate, allowance: Bitrate?, at now: Instant) {
         if case .layer = choice { return deafSince = nil }
         cause = .link

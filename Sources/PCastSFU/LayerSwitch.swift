@@ -1,98 +1,100 @@
 import PCastCore
 import PCastRTP
 
-/// Which layer of a stream a viewer gets, and which it is to get.
+/// The state machine that switches a viewer from one layer of a stream to another.
 ///
-/// It changes only at a key frame of the layer that is wanted, and between two frames of the layer that is left, which is
-/// sent until then. Where that would drown the link, the layer is left before the other has come, and the picture stands
-/// (SW7). It holds no packets and no times of them: whoever does asks what to do whenever something may have changed.
+/// It switches only at a key frame of the wanted layer, and between two frames of the current layer, which is sent
+/// until then. If the current layer would overload the link, it is left before the new one arrives, and video freezes
+/// meanwhile. The type holds no packets. Its caller asks for the next step whenever something may have changed.
 struct LayerSwitch: Hashable, Sendable {
-    /// What there is to begin with: the newest key frame of the layer that is wanted.
+    /// The newest key frame of the wanted layer.
     struct KeyFrame: Hashable {
-        /// Where it begins in the layer's log.
+        /// The position of its first packet in the layer's log.
         var position: Int64
+        /// The time at which its first packet arrived.
         var arrival: Instant
-        /// Whether the sender reports tell how the layer's times stand to those of the layer that is left.
+        /// Whether sender reports relate the layer's timestamps to those of the layer that is left.
         var isAligned: Bool
-        /// How old it may be for who has seen nothing so far (`PublishedTrack.replayAge`).
+        /// The maximum age of the key frame for a viewer that has received no frame yet (`PublishedTrack.replayAge`).
         var replayAge = LayerSwitch.replayAge
-        /// How long a new viewer waits for a newer key frame before it receives the frames that follow this one; nil
-        /// where no newer key frame is to be requested for it (`PublishedTrack.keyFrameWait`).
+        /// The time that a new viewer waits for a newer key frame before it receives the frames that follow this one.
+        /// Nil if no newer key frame is to be requested (`PublishedStream.newerKeyFrameWait`).
         var newerKeyFrameWait: TimeSpan?
-        /// How long a newer key frame is waited for that was requested; later an old one is better than none.
+        /// The time to wait for a requested key frame. After it, an old key frame is better than none.
         var answerTime = TimeSpan(nanoseconds: .max)
-        /// Whether it arrived after everything that the viewer was sent.
+        /// Whether it arrived after everything that was sent to the viewer.
         var isAhead = true
     }
 
-    /// The frames since an old key frame, which a new viewer receives unless a newer key frame comes first.
+    /// The frames since an old key frame, which a new viewer receives unless a newer key frame arrives first.
     struct Replay: Hashable {
-        /// Where the old key frame begins in the layer's log.
+        /// The position of the old key frame's first packet in the layer's log.
         var keyFrame: Int64
-        /// Until when the frames that follow the key frame are held back.
+        /// The time until which the frames after the key frame are held back.
         var heldUntil: Instant
         /// Whether the key frame is so old that the frames since are more than a burst.
         var isLong: Bool
-        /// Whether the key frame has been sent whole.
+        /// Whether the whole key frame has been sent.
         var isBehindKeyFrame = false
     }
 
-    /// What to do.
+    /// The action that the caller has to take.
     enum Step: Hashable {
-        /// Go on as before.
+        /// Continue to send as before.
         case stay
-        /// Go on as before, and ask for a key frame of the layer that is wanted.
+        /// Continue to send as before, and request a key frame of the wanted layer.
         case ask(layer: Int)
-        /// Begin with the key frame that was offered.
+        /// Begin with the key frame of the wanted layer.
         case change(to: Int)
-        /// Begin with the key frame that was offered, and request a newer one.
+        /// Begin with the key frame of the wanted layer, and request a newer one.
         case replay(layer: Int)
-        /// Send nothing yet: a newer key frame is expected.
+        /// Send nothing yet, because a newer key frame is expected.
         case hold
-        /// Send no more video.
+        /// Stop sending video.
         case stop
     }
 
-    /// The layer whose packets are sent; nil while none is.
+    /// The layer whose packets are sent; nil while none is sent.
     private(set) var current: Int?
-    /// The one before, or the same: what its numbers and times were is what the viewer knows.
+    /// The current layer or, without one, the previous layer. The viewer knows its sequence numbers and timestamps.
     private(set) var last: Int?
-    /// The layer that is wanted; nil for no video.
+    /// The wanted layer; nil for no video.
     private(set) var wanted: Int?
     private var wantedSince = Instant(nanoseconds: 0)
-    /// A key frame is needed that has not been asked for.
+    /// Whether a key frame is needed that has not been requested.
     private var mustAsk = false
-    /// When a key frame was requested that has not come yet.
+    /// The time of the request for a key frame that has not arrived; nil if there is none.
     private var askedAt: Instant?
-    /// Only frames that arrived later than what was sent are shown.
+    /// Whether only frames may be shown that arrived later than what was sent.
     private var mustAdvance = false
-    /// The key frame that came and could not be used.
+    /// The position of a key frame that arrived and could not be used.
     private var passedOver: Int64?
-    /// The layer that is sent is more than the link carries.
+    /// Whether the current layer exceeds what the link carries.
     private(set) var isUrgent = false
-    /// Set while a new viewer is behind the newest frame and a newer key frame was requested for it.
+    /// The replay in progress; nil unless a new viewer is behind the newest frame.
     private(set) var replay: Replay?
 
-    /// A key frame that was there before it was wanted is shown to who sees nothing while it is younger than this (KEY2).
+    /// The maximum age of a key frame from before it was wanted, for a viewer that sees no video.
     static let replayAge = TimeSpan.milliseconds(500)
-    /// To who is shown another layer meanwhile, while it is as good as new: pictures do not go back.
+    /// The maximum age of a key frame for a viewer that still receives another layer, so that its video does not go
+    /// back.
     static let changeAge = TimeSpan.milliseconds(150)
-    /// So long the reports of a layer are waited for (SW4).
+    /// The maximum time that a switch waits for the sender reports of a layer.
     static let reportPatience = TimeSpan.milliseconds(300)
-    /// So long the end of a frame is waited for, when a packet of it may have been lost before it got here.
+    /// The maximum time that a switch waits for the end of a frame, of which a packet may have been lost upstream.
     static let framePatience = TimeSpan.milliseconds(60)
-    /// So long a layer that is too much goes on while a lower one is waited for.
+    /// The maximum time that a layer above the link's rate is still sent while a lower one is awaited.
     static let urgentPatience = TimeSpan.milliseconds(400)
 
-    /// The layer that the viewer sees, or waits to see.
+    /// The layer that the viewer sees or waits for.
     var shown: Int? { current ?? wanted }
 
     var isChanging: Bool { current != wanted }
 
-    /// Whether anything but `stay` can come of a step.
+    /// Whether a step can be anything but `stay`.
     var needsSteps: Bool { isChanging || replay != nil }
 
-    /// What waits to be sent.
+    /// The kind of packets that wait to be sent, by which they are paced.
     var backlog: Pacer.Backlog {
         guard let replay, replay.isLong else { return .live }
         return replay.isBehindKeyFrame ? .catchUp : .keyFrame
@@ -101,7 +103,7 @@ struct LayerSwitch: Hashable, Sendable {
     /// The layers whose packets are needed, as bits.
     var taken: UInt8 { (current.map { 1 << UInt8($0) } ?? 0) | (wanted.map { 1 << UInt8($0) } ?? 0) }
 
-    /// - Parameter urgent: the layer that is sent is more than the link carries.
+    /// Sets the wanted layer. `urgent` means that the current layer exceeds what the link carries.
     mutating func want(_ layer: Int?, urgent: Bool = false, at now: Instant) {
         isUrgent = urgent
         guard layer != wanted else { return }
@@ -114,7 +116,8 @@ struct LayerSwitch: Hashable, Sendable {
         passedOver = nil
     }
 
-    /// The viewer's decoder has lost its way, or what it was sent began anew: nothing is shown until a key frame comes.
+    /// Stops the current layer until a key frame arrives. The viewer's decoder lost its reference, or the source
+    /// restarted.
     mutating func lose(at now: Instant) {
         current = nil
         replay = nil
@@ -124,17 +127,19 @@ struct LayerSwitch: Hashable, Sendable {
         passedOver = nil
     }
 
-    /// How long the wanted layer has been waited for.
+    /// The time for which the wanted layer has been awaited.
     func waited(at now: Instant) -> TimeSpan { isChanging ? now - wantedSince : .zero }
 
-    /// What to do now; `change` and `stop` are taken as done.
+    /// Returns the action to take. After `change` and `stop` it assumes that the action was taken.
     ///
     /// - Parameters:
-    ///   - keyFrame: nil while the wanted layer has none.
-    ///   - isBetweenFrames: the last packet sent ended a frame.
-    ///   - position: where the viewer stands in the log of the layer that is sent; nil while it stands nowhere.
-    ///   - isAtEnd: the viewer was sent all that the log holds.
-    ///   - acceptsAnyAge: the source cannot be asked for key frames, or leaves requests unanswered (KEY4).
+    ///   - keyFrame: The newest key frame of the wanted layer; nil while there is none.
+    ///   - isBetweenFrames: Whether the last packet sent ended a frame.
+    ///   - position: The viewer's position in the log of the current layer; nil without one.
+    ///   - isAtEnd: Whether the viewer was sent everything in the log.
+    ///   - acceptsAnyAge: Whether the source cannot be asked for key frames, or leaves requests unanswered.
+    ///   - now: The current time.
+    /// - Returns: The action to take.
     mutating func step(
         _ keyFrame: KeyFrame?, isBetweenFrames: Bool, position: Int64? = nil, isAtEnd: Bool = false,
         acceptsAnyAge: Bool, at now: Instant
@@ -156,7 +161,7 @@ struct LayerSwitch: Hashable, Sendable {
             return begin(with: keyFrame, of: wanted, at: now)
         }
         if let keyFrame, keyFrame.position != passedOver {
-            // It came too early, or before the reports: the next one is asked for.
+            // It came too early, or before the sender reports. The next key frame is requested.
             passedOver = keyFrame.position
             mustAsk = true
         }
@@ -192,8 +197,8 @@ struct LayerSwitch: Hashable, Sendable {
         return .replay(layer: layer)
     }
 
-    /// Skips to a newer key frame as soon as one has come and the frame being sent is whole. The frames between the two key
-    /// frames are left out: the viewer would only decode them to reach the newest frame later.
+    /// Skips to a newer key frame as soon as one has arrived and the current frame is complete. The frames between the
+    /// two key frames are left out, because decoding them would only delay the newest frame.
     private mutating func follow(
         _ replay: Replay, _ keyFrame: KeyFrame?, isBetweenFrames: Bool, position: Int64?, isAtEnd: Bool, at now: Instant
     ) -> Step {

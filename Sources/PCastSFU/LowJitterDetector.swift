@@ -1,9 +1,10 @@
 import PCastCore
 
-/// Whether a viewer's way has been calm for a while: nothing lost, no queue, no jitter to speak of.
+/// Whether a viewer's path has had low jitter for a while: no losses, no queue, little jitter.
 ///
-/// Pictures of such a path are best shown as they come, which a browser does only when it is told so; it holds them for
-/// about 40 ms else (JB5). At first a path is taken for calm, so that the first picture is not held.
+/// Frames on such a path are best shown as they arrive. A browser does so only if the playout-delay extension asks for
+/// it, and otherwise holds frames for about 40 ms. A new path counts as low-jitter, so that the first frame is not
+/// held.
 struct LowJitterDetector {
     static let loss = 0.004
     static let queue = TimeSpan.milliseconds(15)

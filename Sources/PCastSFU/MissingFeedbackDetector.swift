@@ -1,34 +1,34 @@
 import PCastCore
 
-/// What a viewer would have asked for by now, had its reports not stayed away.
+/// Finds the packets that a viewer would have requested if its reports had not been lost.
 ///
-/// Who only watches sends little: Chromium 156 was seen to report each 100 ms. A burst that takes four of its packets takes
-/// all its requests of 400 ms, and what was lost of the pictures meanwhile would come too late. So what left since, and
-/// cannot have been reported on, is sent again unasked, once: as TCP probes the tail of what it sent (RFC 8985, section 7).
-/// That is for a hop that loses much and is not full.
+/// A viewer sends little: Chromium 156 sends a report every 100 ms. A burst of losses that drops four of its packets
+/// removes all requests of 400 ms, and retransmissions would come too late. Packets since then that cannot have been
+/// reported are therefore retransmitted once without a request. TCP probes the tail of a flight similarly (RFC 8985,
+/// section 7). This is meant for a hop that loses much and is not full.
 struct MissingFeedbackDetector {
-    /// Until the viewer's own time between reports is known.
+    /// The assumed interval of reports until the viewer's own interval is known, and its maximum.
     private static let longestUsual = TimeSpan.milliseconds(300)
     private static let shortestUsual = TimeSpan.milliseconds(40)
-    /// By which a report may be late.
+    /// The tolerance for a late report.
     private static let grace = TimeSpan.milliseconds(20)
-    /// What left longer ago is late already.
+    /// Packets that were sent longer ago are already too late.
     private static let reach = TimeSpan.milliseconds(500)
-    /// Who is silent for longer is gone, or cut off.
+    /// A viewer that is silent for longer is gone or disconnected.
     private static let longest = TimeSpan.seconds(1 as Int64)
 
-    /// When the viewer reported last.
+    /// The time of the viewer's last report.
     private var heard: Instant?
-    /// How long its reports are apart at most, as long as none is lost.
+    /// The maximum interval of the viewer's reports while none is lost.
     private var usual = longestUsual
-    /// What left before it was sent again, if it had to be.
+    /// The time before which all packets have been handled.
     private var repaired: Instant?
 
-    /// The viewer reports.
+    /// Records a report of the viewer.
     mutating func observe(at now: Instant) {
         if let heard {
             let pause = now - heard
-            // A pause that is far longer than usual is one of the silences themselves; where they go on, they are usual.
+            // A much longer interval is a lost report. If such intervals continue, they become the usual ones.
             let isSilence = pause > usual * 3 / 2
             usual = isSilence ? usual * 17 / 16 : max(pause, usual * 15 / 16)
             usual = min(max(usual, Self.shortestUsual), Self.longestUsual)
@@ -36,13 +36,12 @@ struct MissingFeedbackDetector {
         heard = now
     }
 
-    /// When what is to be sent again unasked left first; nil where nothing is. It is answered once for each moment.
-    ///
-    /// - Parameter roundTrip: to the viewer and back.
+    /// Returns the range of times at which the packets that are to be retransmitted without a request were first sent.
+    /// Returns nil if there are none, and each moment only once. The round trip is that to the viewer.
     mutating func takeUnreported(roundTrip: TimeSpan, at now: Instant) -> Range<Instant>? {
         guard let heard, now - heard < Self.longest else { return nil }
         let end = now - roundTrip - usual - Self.grace
-        // A report is about what left a round trip before it came.
+        // A report covers packets that were sent one round trip before it arrived.
         let begin = max(heard - roundTrip, max(repaired ?? heard - roundTrip, now - Self.reach))
         guard begin < end else { return nil }
         repaired = end

@@ -1,8 +1,10 @@
 import PCastCore
 import PCastWebRTC
 
-/// An offer that we made and nobody has answered yet. Until then its peer is a number with a deadline: what comes from it is
-/// a stranger's, for without its credentials nothing could be authenticated.
+/// An offer from the SFU that has not been answered yet.
+///
+/// Until the answer, the peer has only a number and a deadline. Its datagrams count as those of an unknown source,
+/// because they cannot be authenticated without its credentials.
 struct OutstandingOffer {
     enum Role: Hashable {
         case publisher(of: StreamID)

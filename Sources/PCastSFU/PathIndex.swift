@@ -1,12 +1,12 @@
 import PCastCore
 
-/// Which peer what comes by a path is of.
+/// Finds the peer to which a network path belongs.
 ///
-/// Who is told beforehand whose datagrams come next looks them up together, and each once: the table of thousands lies in no
-/// nearer cache.
+/// The paths of the datagrams of a batch are looked up together and each once, because a table with thousands of
+/// entries does not fit into the nearer caches.
 struct PathIndex {
     private(set) var places = PathTable()
-    /// What was looked up for datagrams that come next, in their order; of no use once a place has changed.
+    /// The results for the datagrams that follow, in their order. They are discarded when an entry changes.
     private var expected: [PathTable.Entry] = []
     private var next = 0
 
@@ -23,9 +23,8 @@ struct PathIndex {
         return places.removeValue(forKey: path)
     }
 
-    /// Notes whose datagrams come next; those that were noted before did not come.
-    ///
-    /// - Parameter known: called for each that belongs to a peer.
+    /// Looks up the paths of the datagrams that follow and forgets the results of earlier calls. `known` is called for
+    /// each path that belongs to a peer.
     mutating func expect(from paths: Span<NetworkPath>, known: (PeerIndex) -> Void) {
         forgetExpected()
         var found: [PathTable.Entry] = []
@@ -37,7 +36,7 @@ struct PathIndex {
         swap(&found, &expected)
     }
 
-    /// Whose a datagram is that has come.
+    /// Returns the peer of a datagram that arrived; nil if the path is unknown.
     mutating func place(of path: NetworkPath) -> PeerIndex? {
         for index in next..<expected.count where expected[index].path == path {
             next = index + 1

@@ -1,11 +1,11 @@
 import PCastCore
 import PCastWebRTC
 
-/// Peers' places by their paths, looked up in steps, so that several lookups wait for memory together.
+/// A hash table from paths to peers that looks up several paths in steps, so that their memory accesses overlap.
 ///
-/// In a dictionary of thousands each lookup waits for a key and for a value before the next has begun. Here a slot of eight
-/// bytes tells where an entry lies, and what a step needs is brought near for all of them before the first takes it (see
-/// `Prefetch`). Linear probing; at most half of the slots are taken.
+/// In a dictionary each lookup waits for memory twice before the next lookup begins. Here a slot of eight bytes refers
+/// to an entry, and each step prefetches the memory for all paths (see `Prefetch`). The table uses linear probing, and
+/// at most half of the slots are used.
 struct PathTable {
     struct Entry: Hashable {
         let path: NetworkPath
@@ -15,9 +15,10 @@ struct PathTable {
     private struct Slot {
         static let free = Slot(tag: 0, position: .max)
 
-        /// Of the path's hash, which is seeded anew in each process: nobody can choose paths whose slots are neighbours.
+        /// The low bits of the path's hash. The hash has a random seed in each process, so nobody can choose paths that
+        /// collide.
         var tag: UInt32
-        /// Where the entry lies.
+        /// The index of the entry.
         var position: UInt32
 
         var isTaken: Bool { position != .max }
@@ -25,11 +26,11 @@ struct PathTable {
 
     private static let leastSlots = 16
 
-    /// In no order that counts.
+    /// The entries, in no meaningful order.
     private(set) var entries: [Entry] = []
-    /// A power of two; none where there are no entries.
+    /// The slots. Their number is a power of two, or zero without entries.
     private var slots: [Slot] = []
-    /// What is being looked up: of each path its tag, then where its entry should lie.
+    /// The paths of the current lookup: each has its tag, and then the index of its possible entry.
     private var sought: [Slot] = []
 
     subscript(path: NetworkPath) -> PeerIndex? {
@@ -63,9 +64,7 @@ struct PathTable {
         return place
     }
 
-    /// Looks up several at once.
-    ///
-    /// - Parameter found: called for each that is there, in their order.
+    /// Looks up several paths at once. `found` is called for each known path, in their order.
     mutating func look(up paths: Span<NetworkPath>, found: (NetworkPath, PeerIndex) -> Void) {
         guard !entries.isEmpty else { return }
         sought.removeAll(keepingCapacity: true)
@@ -85,7 +84,7 @@ struct PathTable {
         for index in paths.indices where sought[index].isTaken {
             let path = paths[index]
             let entry = entries[Int(sought[index].position)]
-            // Two paths seldom have a tag in common.
+            // Two paths rarely have the same tag.
             guard let place = entry.path == path ? entry.place : self[path] else { continue }
             found(path, place)
         }
@@ -97,7 +96,7 @@ struct PathTable {
 
     private func slot(after slot: Int) -> Int { (slot + 1) & (slots.count - 1) }
 
-    /// How far a slot is from another before it, around the end.
+    /// The distance from a slot to a later one, with wrap-around.
     private func distance(from first: Int, to slot: Int) -> Int { (slot - first) & (slots.count - 1) }
 
     private func slot(of path: NetworkPath) -> Int? {
@@ -111,14 +110,14 @@ struct PathTable {
         return nil
     }
 
-    /// The first that has the tag, or is free.
+    /// Returns the first slot from the tag's home slot on that has the tag or is free.
     private func firstSlot(of tag: UInt32) -> Int {
         var slot = home(of: tag)
         while slots[slot].isTaken, slots[slot].tag != tag { slot = self.slot(after: slot) }
         return slot
     }
 
-    /// Whose entry lies at a position; it must be there.
+    /// Returns the slot that refers to an index. The slot must exist.
     private func slot(at position: Int, from tag: UInt32) -> Int {
         var slot = home(of: tag)
         while slots[slot].position != UInt32(position) {
@@ -134,7 +133,8 @@ struct PathTable {
         slots[slot] = new
     }
 
-    /// Those behind it that could not have their own move up, so that no lookup ends before it comes to them.
+    /// Frees a slot. Later slots of the same run move up if they are not at their home slot, so that no lookup ends
+    /// early.
     private mutating func leave(_ slot: Int) {
         var hole = slot
         var next = self.slot(after: hole)

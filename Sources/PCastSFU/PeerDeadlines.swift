@@ -1,14 +1,14 @@
 import PCastCore
 
-/// Until when a peer has to be connected, and to have data, where its terms say so.
+/// The deadlines by which a peer must be connected and must send data, if its options set them.
 struct PeerDeadlines {
-    /// Nil once it is connected, and for who has as long as ICE gives.
+    /// The time by which the peer must be connected. Nil once it is, and if only ICE's timeout applies.
     private var setup: Instant?
     private let abandonLimit: TimeSpan?
-    /// Nil until it is connected, and where nobody asks.
+    /// The time of the last data; nil before the peer is connected, and if there is no limit.
     private var lastData: Instant?
 
-    /// - Parameter began: when the peer was let in, or was made an offer.
+    /// Creates the deadlines of a peer that was admitted, or was sent an offer, at the time `began`.
     init(_ terms: PeerOptions, began: Instant) {
         setup = terms.setupLimit.map { began + $0 }
         abandonLimit = terms.abandonLimit
@@ -19,9 +19,10 @@ struct PeerDeadlines {
         if abandonLimit != nil { lastData = now }
     }
 
+    /// Whether the time of data is recorded.
     var asksForData: Bool { lastData != nil }
 
-    /// Data came, or none could have; for every packet.
+    /// Records that data arrived, or that none was to be expected. It is called for every packet.
     mutating func noteData(at now: Instant) {
         if lastData != nil { lastData = now }
     }

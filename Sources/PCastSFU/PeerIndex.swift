@@ -1,4 +1,4 @@
-/// Where a peer stands in the relay's tables.
+/// The index of a peer in the SFU's tables.
 enum PeerIndex: Hashable {
     case publisher(Int)
     case viewer(Int)

@@ -1,32 +1,33 @@
 import PCastCore
 import PCastWebRTC
 
-/// By what a peer's datagrams are told from others': what the relay forgets when the peer goes.
+/// The keys by which datagrams are assigned to a peer. They are removed when the peer leaves.
 struct PeerKeys {
-    /// The credentials of now and of before a restart (ICE12).
+    /// The ufrags of the current credentials and of those before an ICE restart (RFC 8445, section 9).
     static let maximumUfrags = 2
+    /// The maximum number of SSRCs for one peer.
     static let maximumSources = 8
 
-    /// Oldest first.
+    /// The ufrags, oldest first.
     private(set) var ufrags: [String]
     private(set) var paths: [NetworkPath] = []
-    /// The SSRCs that the peer has sent with.
+    /// The SSRCs that the peer has used.
     private(set) var sources: [UInt32] = []
-    /// Where it was asked last whether it is there.
+    /// The path of the last check that asked whether the peer is reachable.
     var probedPath: NetworkPath?
 
     init(fragment: String) { ufrags = [fragment] }
 
-    /// Of who is not reached by datagrams.
+    /// Creates the keys of a peer that is not reached by datagrams.
     init() { ufrags = [] }
 
-    /// Answers the fragment that means nothing any more.
+    /// Adds a ufrag. Returns the ufrag that is no longer valid; nil if there is none.
     mutating func add(fragment: String) -> String? {
         ufrags.append(fragment)
         return ufrags.count > Self.maximumUfrags ? ufrags.removeFirst() : nil
     }
 
-    /// False when it is known, or there are too many; a peer has three or four.
+    /// Adds an SSRC. Returns false if it is known, or if there are too many. A peer has three or four.
     mutating func add(source: UInt32) -> Bool {
         guard sources.count < Self.maximumSources, !sources.contains(source) else { return false }
         sources.append(source)
@@ -38,7 +39,8 @@ struct PeerKeys {
         paths.append(path)
     }
 
-    /// Takes out the paths that the peer's agent has given up, once there are more than it can hold.
+    /// Removes and returns the paths that the peer's agent has given up, once there are more paths than the agent
+    /// keeps.
     mutating func takeStalePaths(isValidated: (NetworkPath) -> Bool) -> [NetworkPath] {
         guard paths.count > ICELiteAgent.maximumPaths else { return [] }
         let stale = paths.filter { !isValidated($0) }

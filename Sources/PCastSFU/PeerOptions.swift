@@ -1,26 +1,28 @@
 public import PCastCore
 
-/// On what terms a peer is let in, beside what its description says.
+/// The options with which a peer is admitted, in addition to its session description.
 public struct PeerOptions: Hashable, Sendable {
-    /// For a publisher, from capture, when all viewers that can show the same picture (synchronised playout). For a viewer,
-    /// how long it holds pictures at least, where its stream does not say when all show the same. Nil leaves it to the
-    /// network.
+    /// For a publisher, the time from capture at which all viewers show the same frame (synchronized playout). For a
+    /// viewer, the minimum time that it holds frames, unless its stream has synchronized playout. Nil leaves the delay
+    /// to the network.
     public var playout: TimeSpan?
-    /// What is taken of a publisher, or sent to a viewer; sections of other media are refused.
+    /// The media that are accepted from a publisher or sent to a viewer. Other media sections are rejected.
     public var media: Set<MediaType>
-    /// Codecs of video that a publisher's answer takes first, where the offer has them; else the offer's order counts.
+    /// The video codecs that a publisher's answer prefers if the offer has them. Otherwise the offer's order counts.
     public var preferring: [Codec]
-    /// No other video will do than in one of those codecs.
+    /// Whether video in any other codec is rejected.
     public var insistsOnCodecs: Bool
-    /// Who is not connected after this time fails; nil asks only for a check within `SFUConfiguration.setupTimeout`.
+    /// The time within which the peer must be connected, otherwise it fails. Nil requires only a check within
+    /// `SFUConfiguration.setupTimeout`.
     public var setupLimit: TimeSpan?
-    /// Who is without data for so long, once connected, fails; nil waits for ever. A publisher that was told that nobody
-    /// takes its stream has none to send.
+    /// The maximum time without data once the peer is connected, after which it fails. Nil sets no limit. It does not
+    /// count while a publisher is paused because it has no subscribers.
     public var abandonLimit: TimeSpan?
 
-    /// Whether a viewer counts as one: in a stream's figures, and in what its publisher is asked for.
+    /// Whether a viewer counts in the stream's statistics and in the bit rate that its publisher is asked for.
     public var isCounted = true
 
+    /// Creates options. By default they set no limits and accept all media and codecs.
     public init(
         playout: TimeSpan? = nil, media: Set<MediaType> = [.video, .audio], preferring: [Codec] = [],
         insistsOnCodecs: Bool = false, setupLimit: TimeSpan? = nil, abandonLimit: TimeSpan? = nil
@@ -33,7 +35,7 @@ public struct PeerOptions: Hashable, Sendable {
         self.abandonLimit = abandonLimit
     }
 
-    /// Whether video of that codec will do.
+    /// Whether video in a codec is accepted. Other media are always accepted.
     func admits(_ codec: Codec) -> Bool {
         codec.mediaType != .video || !insistsOnCodecs || preferring.contains(codec)
     }

@@ -2,9 +2,10 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// When what a publisher sends was captured, by the relay's clock: viewers are told by it what belongs together.
+/// The capture times of a publisher's media by the SFU's clock. Viewers synchronize audio and video by them.
 extension PublishedStream {
-    /// Follows the time that a sender report tells. One that tells none, or what cannot be, is ignored: arrivals tell it then.
+    /// Updates the capture clock of a track from its newest sender report. A report that states no time, or an
+    /// impossible one, is ignored; arrival times are used instead.
     mutating func follow(_ type: MediaType, layer: Int, clock reference: WallClockReference, at now: Instant) {
         let track = type == .video ? receiver.layers[layer] : receiver.audio
         guard let report = track?.senderReport?.information, let rate = track?.media.format.clockRate else { return }
@@ -19,7 +20,7 @@ extension PublishedStream {
     private mutating func capture(
         of report: SenderInformation, rate: ClockRate, arrival: WallTime
     ) -> CaptureClock? {
-        // A sender without a clock says 0 (RFC 3550, section 6.4.1).
+        // A sender without a clock sends 0 (RFC 3550, section 6.4.1).
         guard report.ntpTimestamp != 0 else { return nil }
         let reported = WallTime(ntpTimestamp: report.ntpTimestamp)
         clock.observe(reported: reported, arrival: arrival)
@@ -28,7 +29,7 @@ extension PublishedStream {
         }
     }
 
-    /// Follows the arrivals of the tracks of which no sender report tells.
+    /// Updates the capture clocks of tracks without usable sender reports from arrival times.
     mutating func followArrivals(_ clock: WallClockReference, at now: Instant) {
         for layer in layers.indices { layers[layer].followArrivals(clock, at: now) }
         audio.followArrivals(clock, at: now)
@@ -36,14 +37,15 @@ extension PublishedStream {
 }
 
 extension PublishedTrack {
-    /// A sender report that differs from the arrivals by more is wrong; encoders and queues may be some seconds slow.
+    /// A sender report that differs more from the arrivals is wrong. Encoders and queues may delay by some seconds.
     private static let longestDisagreement = TimeSpan.seconds(10 as Int64)
-    /// Arrivals tell of so much time.
+    /// The time for which arrivals are comparable with a report.
     private static let arrivalMemory = TimeSpan.seconds(2 as Int64)
-    /// From one report to the next, both clocks may differ by so much, and a tenth of the time that passed.
+    /// The tolerated difference of both clocks between two reports, in addition to a tenth of the time that passed.
     private static let longestStep = TimeSpan.milliseconds(200)
 
-    /// - Parameter capture: what the report tells by the relay's clock; nil where it tells nothing.
+    /// Updates the capture clock from a sender report. `capture` is the report's time by the SFU's clock; nil if it
+    /// states no usable time.
     fileprivate mutating func follow(
         _ report: SenderInformation, _ capture: CaptureClock?, _ clock: WallClockReference, at now: Instant
     ) {
@@ -55,7 +57,7 @@ extension PublishedTrack {
         followsReports = true
     }
 
-    /// Whether as much time passed by the timestamps since the report before as by the clock.
+    /// Whether timestamps and wall clock advanced equally since the last report.
     private func isConsistent(_ report: SenderInformation, rate: ClockRate?) -> Bool {
         guard let lastReport, let rate, lastReport.ntpTimestamp != 0 else { return true }
         let ticks = Int64(Int32(bitPattern: report.rtpTimestamp &- lastReport.rtpTimestamp))

@@ -2,17 +2,17 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What there is of a stream's layers.
+/// The state of a stream's layers.
 extension PublishedStream {
-    /// How often they are looked at.
+    /// The interval at which the layers are reviewed.
     private static let reviewInterval = TimeSpan.milliseconds(200)
-    /// A layer of which nothing came for so long does not come.
+    /// A layer without packets for this time does not arrive.
     private static let silence = TimeSpan.milliseconds(1_200)
-    /// One that somebody wants and that does not come within this time is not counted on for a while.
+    /// A wanted layer that does not arrive within this time counts as unavailable for `missingTime`.
     private static let timeout = TimeSpan.seconds(3 as Int64)
     private static let missingTime = TimeSpan.seconds(10 as Int64)
 
-    /// Looks at the layers, if it is time to; true when some came or went, or changed places.
+    /// Reviews the layers if a review is due. Returns true if their availability or order changed.
     mutating func reviewLayers(_ clock: WallClockReference, at now: Instant) -> Bool {
         if let nextReview, now < nextReview { return false }
         nextReview = now + Self.reviewInterval
@@ -34,7 +34,7 @@ extension PublishedStream {
         return !ladder.isOrdered(like: formerLadder)
     }
 
-    /// Whether a layer comes, or would if somebody wanted it.
+    /// Whether a layer arrives, or would arrive if a viewer wanted it.
     private mutating func comes(_ layer: Int, at now: Instant) -> Bool {
         if let last = layers[layer].activity.lastArrival, now - last < Self.silence {
             layers[layer].missedSince = nil
@@ -52,16 +52,19 @@ extension PublishedStream {
         return receiver.isResting(.video, layer: layer)
     }
 
-    /// What a layer is called: as the publisher does, or by its place.
+    /// Returns the name of a layer: its RID, or its index if it has none.
     func name(of layer: Int) -> String {
         receiver.layers.indices.contains(layer) ? receiver.layers[layer].rid?.text ?? String(layer) : String(layer)
     }
 
-    /// The newest key frame of a layer; nil where there is none.
+    /// Returns the newest key frame of a layer.
     ///
     /// - Parameters:
-    ///   - former: the layer whose times it has to follow.
-    ///   - lastArrival: when the newest packet arrived that the viewer was sent; nil where it was sent none.
+    ///   - layer: The layer; nil for none.
+    ///   - former: The layer whose timestamps the key frame has to continue; nil for none.
+    ///   - lastArrival: The arrival time of the newest packet that was sent to the viewer; nil before the first one.
+    ///   - now: The current time.
+    /// - Returns: The key frame; nil if there is none.
     func keyFrame(
         of layer: Int?, following former: Int?, after lastArrival: Instant?, at now: Instant
     ) -> LayerSwitch.KeyFrame? {
@@ -75,22 +78,24 @@ extension PublishedStream {
             isAhead: lastArrival.map { arrival > $0 } ?? true)
     }
 
-    /// How long a new viewer waits for a key frame that is requested for it; nil where none is to be requested: the source
-    /// makes none on request, or the key frames of new viewers have had their share of the bitrate.
+    /// Returns how long a new viewer waits for a key frame that is requested for it. Nil means that none is to be
+    /// requested: the source makes none on request, or the key frames of new viewers have used their share of the bit
+    /// rate.
     ///
-    /// The wait is zero where the publisher is so far away that the viewer catches up sooner without the key frame.
+    /// The wait is zero if the publisher is so far away that the viewer catches up sooner without the key frame.
     private func newerKeyFrameWait(_ layer: Int, at now: Instant) -> TimeSpan? {
         guard receiver.canRequestKeyFrames, layers[layer].keyFrameShare.allowsRequest(at: now) else { return nil }
         let isUnanswered = receiver.leavesRequestsUnanswered(layer: layer, at: now)
         return isUnanswered || (receiver.roundTrip ?? .zero) > Self.nearPublisher ? .zero : Self.longestKeyFrameWait
     }
 
-    /// Enough for a round trip to a publisher that is near, for the next frame to be captured and for its encoding.
+    /// The time for a round trip to a near publisher, for the capture of the next frame, and for its encoding.
     private static let longestKeyFrameWait = TimeSpan.milliseconds(100)
+    /// The maximum round trip to a publisher for which a new viewer waits.
     private static let nearPublisher = TimeSpan.milliseconds(50)
 
-    /// What a layer's timestamps need added to be another's, as the publisher's reports of both tell; nil while they do
-    /// not (SW3).
+    /// Returns the number of ticks to add to a layer's timestamps to continue those of another, according to the sender
+    /// reports of both; nil while there are none.
     func alignment(from former: Int, to layer: Int) -> UInt32? {
         guard let reference = receiver.layers[former].captureClock, let clock = receiver.layers[layer].captureClock
         else { return nil }

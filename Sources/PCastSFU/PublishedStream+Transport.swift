@@ -1,8 +1,8 @@
 import PCastCore
 import PCastWebRTC
 
-/// How a publisher is reached: not at all by way of a replica. (A value that is not copied can be looked at inside of an
-/// optional by `switch` alone.)
+/// The transport of a publisher; a replica has none. A noncopyable value inside an optional can only be read by
+/// `switch`.
 extension PublishedStream {
     var isConnected: Bool {
         switch transport {

@@ -2,45 +2,45 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// A publisher and what it publishes; or the replica of a stream whose publisher is another shard's peer.
+/// A publisher and its stream, or the replica of a stream whose publisher is a peer of another shard.
 struct PublishedStream: ~Copyable {
     let id: StreamID
     let peer: PeerID
-    /// Nil in a replica, and so is what depends on it.
+    /// The publisher's transport; nil in a replica.
     var transport: SecureTransport?
-    /// The shard that has the publisher; nil for this one.
+    /// The shard that has the publisher; nil if this one has it.
     let home: Int?
-    /// Where else its viewers are.
+    /// The replicas of the stream on other shards.
     var replicas: [StreamReplica] = []
-    /// Of a replica: when its home was heard of last.
+    /// For a replica, the time of the last message from the home shard.
     var lastNews: Instant?
     var routes: PeerKeys
-    /// As it was negotiated with the publisher.
+    /// The media as negotiated with the publisher.
     let media: [NegotiatedMedia]
     var receiver: MediaReceiver
     var layers: VideoLayers
     var audio: PublishedTrack
     var clock = PublisherClock()
-    /// From capture, when all viewers show the same; nil leaves each to its own need.
+    /// The time from capture at which all viewers show the same frame; nil if each viewer has its own delay.
     let playout: TimeSpan?
     var deadlines: PeerDeadlines
-    /// The layers by their quality, as they were when last looked at.
+    /// The layers in the order of their quality, as of the last review.
     var ladder = LayerLadder()
-    /// At the review before.
+    /// The ladder of the review before.
     var formerLadder = LayerLadder()
     var nextReview: Instant?
     var quality = StreamQuality()
 
-    /// The viewers' places, in the order in which they are served.
+    /// The indices of the viewers, in the order in which they are served.
     var viewers: [Int] = []
-    /// Those of them that count as viewers.
+    /// The number of viewers that count in statistics.
     var countedViewers = 0
-    /// The viewer to be served next in this round, and who was first in it (FAN1).
+    /// The viewer to be served next in this round, and the first of the round. Each round begins with another viewer.
     var nextViewer = 0
     var firstViewer = 0
 
     var hasPackets = false
-    /// While the rest of a picture is waited for, until when.
+    /// The time until which the rest of a frame is awaited; nil if none is.
     var gathersUntil: Instant?
     var hasControl = false
     var hasMedia = false
@@ -82,7 +82,7 @@ struct PublishedStream: ~Copyable {
         }
     }
 
-    /// A replica.
+    /// Creates a replica from a snapshot of the home shard.
     init(_ snapshot: StreamSnapshot, home: Int, at now: Instant) {
         self.init(
             id: snapshot.id, peer: snapshot.publisher, transport: nil, home: home, routes: PeerKeys(),
@@ -97,12 +97,12 @@ struct PublishedStream: ~Copyable {
         quality.nextLinksLook = now + StreamQuality.linksInterval
         for index in layers.indices { layers[index].begin(as: snapshot.layers[index]) }
         audio.begin(as: snapshot.audio)
-        // Its home tells of the first packet, and has connected it.
+        // The home shard has connected the publisher and reported its first packet.
         hasMedia = true
         lastNews = now
     }
 
-    /// What makes a replica of it.
+    /// The snapshot from which another shard creates a replica.
     var snapshot: StreamSnapshot {
         var layers: [TrackSnapshot] = []
         for index in self.layers.indices { layers.append(self.layers[index].outline) }
@@ -111,7 +111,7 @@ struct PublishedStream: ~Copyable {
             quality: quality, layers: layers, audio: audio.outline)
     }
 
-    /// Answers the paths that mean nothing any more.
+    /// Adds a path and returns the paths that are no longer valid.
     mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
         routes.add(path: path)
         var routes = routes
@@ -120,13 +120,13 @@ struct PublishedStream: ~Copyable {
         return stale
     }
 
-    /// What a viewer is sent at most, with some room for what varies.
+    /// The maximum bit rate that is sent to a viewer, with a margin for variations.
     var wantedBitrate: Bitrate {
         mutating get {
             let video = ladder.rungs.reduce(0) { max($0, $1.bitrate.bitsPerSecond) }
             let measured = video + (audio.bitrate?.bitsPerSecond ?? 0)
             guard measured > 0 else { return MediaSender.assumedBitrate }
-            // A stream that was lowered for its viewers' sake would have more.
+            // A stream that was lowered for its viewers would otherwise have a higher bit rate.
             let full = max(measured, quality.sharedLimit.wantedInFull?.bitsPerSecond ?? 0)
             return max(Bitrate(bitsPerSecond: full * 5 / 4), Self.leastWanted)
         }
@@ -144,14 +144,14 @@ struct PublishedStream: ~Copyable {
         }
     }
 
-    /// Writes checks, handshakes and reports that are due; true when the batch is full.
+    /// Writes checks, handshakes and reports that are due. Returns true if the batch is full.
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
         guard transport != nil else { return false }
         if transport!.poll(into: &batch, at: now) { return true }
         return receiver.poll(through: &transport!, into: &batch, wallTime: wallTime, at: now)
     }
 
-    /// A round that is under way begins again, so that no viewer is left out of it.
+    /// Removes a viewer. The current round restarts, so that no viewer is left out.
     mutating func removeViewer(_ place: Int) {
         viewers.removeAll { $0 == place }
         nextViewer = 0

@@ -2,34 +2,34 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// One track of a stream at the relay: its packets, and when they were captured.
+/// One track of a stream in the SFU: its packets and their capture times.
 struct PublishedTrack: ~Copyable {
-    /// About ten seconds of video at 2 Mbit/s; five of sound.
+    /// The number of packets in the log: about ten seconds of video at 2 Mbit/s, and five seconds of audio.
     private static func capacity(_ type: MediaType) -> Int { type == .video ? 2048 : 256 }
-    /// About ten seconds of video at 8 Mbit/s, 12 MB.
+    /// The largest log: about ten seconds of video at 8 Mbit/s, 12 MB.
     private static let largestCapacity = 8192
 
     let type: MediaType
-    /// Nil where the publisher has no such track; the log is empty then, and stays so.
+    /// The track's format. Nil if the publisher has no such track; then the log stays empty.
     let carried: SourceFormat?
     var log: PacketLog
-    /// When its frames were captured: by the publisher's sender reports, or by arrival where those tell nothing.
+    /// The capture times of frames, by sender reports or, without usable reports, by arrivals.
     var captureClock: CaptureClock?
-    /// Whether `captureClock` is by sender reports.
+    /// Whether `captureClock` is derived from sender reports.
     var followsReports = false
-    /// What the last sender report said.
+    /// The last sender report.
     var lastReport: SenderInformation?
     private(set) var arrivalClock = ArrivalClock()
     private var keyFrames: KeyFrameFinder
     private var waitingSets = WaitingParameterSets()
-    /// What another shard has to know of it.
+    /// The state of the track that another shard needs.
     var outline: TrackSnapshot {
         TrackSnapshot(
             captureClock: captureClock, followsReports: followsReports, arrivalClock: arrivalClock, activity: activity,
             dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets)
     }
 
-    /// Goes on with what another shard knows of it.
+    /// Continues with the state from another shard.
     mutating func begin(as outline: TrackSnapshot) {
         captureClock = outline.captureClock
         followsReports = outline.followsReports
@@ -41,22 +41,23 @@ struct PublishedTrack: ~Copyable {
         keyFrame = outline.keyFrame
     }
 
-    /// Whether the log becomes larger rather than lose its newest key frame: the source makes none on request.
+    /// Whether the log grows rather than lose its newest key frame, because the source makes none on request.
     var keepsKeyFrame = false
-    /// Viewers that are sent it, or are to be.
+    /// The number of viewers that receive the track or wait for it.
     var takers = 0
-    /// What arrives of it.
+    /// The arrivals of its packets.
     private(set) var activity = TrackActivity()
-    /// The size of its pictures, as the last key frame told.
+    /// The dimensions of its frames according to the last key frame; nil while they are unknown.
     private(set) var dimensions: Dimensions?
-    /// The newest key frame: its time, and the payload of it that has come.
+    /// The timestamp of the newest key frame, and the size of the payload that has arrived.
     private var keyFrame: (timestamp: UInt32, byteCount: Int)?
-    /// What key frames take of the bitrate, and whether new viewers may have more of them.
+    /// The share of the bit rate that key frames use, which decides whether new viewers may have more of them.
     private(set) var keyFrameShare = KeyFrameShare()
-    /// What it takes on the wire; of one that rests, what it took.
+    /// The bit rate on the wire. For a paused track it is the last bit rate; nil while it is unknown.
     var bitrate: Bitrate?
-    /// Since when somebody has wanted it in vain, and until when it is not counted on.
+    /// The time since which a viewer has wanted the track without receiving it; nil if there is none.
     var missedSince: Instant?
+    /// The time until which the track counts as unavailable; nil if it does not.
     var missingUntil: Instant?
 
     init(_ type: MediaType, _ media: NegotiatedMedia?) {
@@ -69,20 +70,20 @@ struct PublishedTrack: ~Copyable {
 
     var exists: Bool { carried != nil }
 
-    /// What key frames may take of the bitrate that are made for newcomers alone, who come all the time (KEY1).
+    /// The maximum share of the bit rate for key frames that are made only for new viewers.
     private static let shareOfKeyFrames = 0.08
     private static let longestReplay = TimeSpan.seconds(2 as Int64)
 
-    /// How old a key frame may be for a newcomer to begin with it, and to be sent at once what came since: the older, the
-    /// larger key frames are. What is sent is bounded by it, and so is what the newcomer has to catch up with. A key frame of
-    /// every such time takes `shareOfKeyFrames` of the bitrate.
+    /// The maximum age of a key frame with which a new viewer begins, followed at once by the frames since. It grows
+    /// with the size of key frames. It bounds the burst that the viewer receives, and the time that it has to catch up.
+    /// A key frame in each such time uses `shareOfKeyFrames` of the bit rate.
     var replayAge: TimeSpan {
         guard let keyFrame, let bitrate, bitrate.bitsPerSecond > 0 else { return LayerSwitch.replayAge }
         let seconds = Double(keyFrame.byteCount * 8) / (Double(bitrate.bitsPerSecond) * Self.shareOfKeyFrames)
         return min(max(TimeSpan(seconds: min(seconds, 10)), LayerSwitch.replayAge), Self.longestReplay)
     }
 
-    /// The source started over, with other times than before (RTP11).
+    /// Forgets capture times and key frames, because the source restarted with other timestamps.
     mutating func restart() {
         captureClock = nil
         followsReports = false
@@ -92,24 +93,25 @@ struct PublishedTrack: ~Copyable {
         forgetKeyFrame()
     }
 
-    /// Nobody begins with a key frame from before.
+    /// Forgets the newest key frame, so that no viewer begins with it.
     mutating func forgetKeyFrame() {
         log.forgetKeyFrame()
         keyFrames.forgetKeyFrame()
     }
 
-    /// What became of a packet.
+    /// The result of appending a packet.
     enum Appending: Hashable {
-        /// It was there already, or is too large or too old.
+        /// The packet is a duplicate, too large or too old.
         case refused
-        /// It waits for the packet behind it.
+        /// The packet waits for the packet after it.
         case waiting
+        /// The packet was appended.
         case appended
-        /// It was appended, and a key frame is known by it that begins with the packet of that number.
+        /// The packet was appended and completed the detection of a key frame, which begins at this sequence number.
         case keyFrame(sequence: Int64)
     }
 
-    /// Keeps a packet.
+    /// Appends a packet to the log and looks for key frames.
     mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Appending
     {
         guard log.accepts(sequence: packet.sequence), !waitingSets.contains(packet.sequence) else { return .refused }

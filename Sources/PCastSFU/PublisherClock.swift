@@ -1,23 +1,22 @@
 import PCastCore
 
-/// Brings a publisher's wall clock, which may be hours off, to the relay's (RTCP3).
+/// Converts a publisher's wall clock, which may be wrong by hours, to the SFU's clock.
 ///
-/// One offset for a publisher's sound and picture, so that what was captured together stays together. The smallest
-/// difference between when a report was written and when it arrived is the truest, for the network only adds to it;
-/// drift of the clocks is followed slowly.
+/// One offset applies to a publisher's audio and video, so that they stay synchronized. The smallest difference between
+/// the writing and the arrival of a report is the most accurate, because the network only adds delay. Clock drift is
+/// followed slowly.
 struct PublisherClock {
     private var offset: TimeSpan?
-    /// Reports in a row that say a time from long before what the offset tells.
+    /// The number of consecutive reports whose time is far earlier than the offset implies.
     private var lateReports = 0
 
-    /// No network delays a report by more.
+    /// The maximum delay of a report in any network.
     private static let longestDelay = TimeSpan.seconds(30 as Int64)
-    /// So many of them mean that the clock was set back.
+    /// The number of such reports after which the clock counts as set back.
     private static let confirmations = 3
 
-    /// - Parameters:
-    ///   - reported: when the report was written, by the publisher.
-    ///   - arrival: when it arrived, by the relay.
+    /// Updates the offset by a report. `reported` is its time by the publisher's clock, `arrival` its arrival by the
+    /// SFU's.
     mutating func observe(reported: WallTime, arrival: WallTime) {
         let sample = arrival - reported
         guard let offset else {
@@ -34,10 +33,9 @@ struct PublisherClock {
         lateReports = 0
     }
 
-    /// A time of the publisher's by the relay's clock; nil before the first report, and where it cannot be: two clocks may
-    /// disagree that a publisher has.
-    ///
-    /// - Parameter arrival: when the report that says it arrived.
+    /// Converts a time of the publisher to the SFU's clock. `arrival` is the arrival of the report that states the
+    /// time. Returns nil before the first report, and if the result is implausible. Two tracks of a publisher may
+    /// disagree.
     func relayTime(of time: WallTime, arrival: WallTime) -> WallTime? {
         guard let offset else { return nil }
         let relayTime = time + offset

@@ -1,20 +1,22 @@
 import PCastCore
 import PCastRTP
 
-/// How long pictures are to be held so that what one hop loses can be sent again before it is missed.
+/// The time for which a viewer should hold frames, so that retransmissions arrive before the frames are shown.
 ///
-/// A receiver finds that out itself, by what comes late: a browser not before pictures have stood, and never enough for what
-/// is lost twice. Who sends again knows how much is lost, and how long the way is.
+/// A receiver adapts to late packets by itself. A browser does so only after its video has frozen, and never enough for
+/// packets that are lost twice. The sender of retransmissions knows the loss and the round trip.
 struct RetransmissionLatency {
-    /// From this loss on one request is waited for; where more is lost, one in a thousand of its answers is lost, too.
+    /// The loss from which the time for one request is added. At higher losses one answer in a thousand is lost too.
     private static let once = 0.008
+    /// The loss from which the time for two requests is added.
     private static let twice = 0.035
-    /// For so long after it, as losses come back.
+    /// The time for which the value is kept after the loss, because losses recur.
     private static let memory = TimeSpan.seconds(30 as Int64)
-    /// Of the mean's last values: five seconds' looks.
+    /// The weight of the newest value in the mean, which covers about five seconds.
     private static let weight = 0.1
     private static let fewestLooks = 4
-    /// A mean of fewer looks may be off by as much as this, less with each: 2 % of some hundred packets are now and then 5.
+    /// With fewer values the mean may be wrong by up to `doubt`. For example, 2 % of a few hundred packets may appear
+    /// as 5 %.
     private static let unsureLooks = 16
     private static let doubt = 0.03
     /// The time that the first answer may be late. A browser repeats a request every 100 ms, whatever the round-trip time
@@ -28,14 +30,14 @@ struct RetransmissionLatency {
     private var requests: Int64 = 0
     private var until: Instant?
 
-    /// - Parameter loss: of the packets sent over the hop since the last look, how many were lost; 0...1.
+    /// Updates the mean by the loss since the last call: the share of packets lost on the hop, 0...1.
     mutating func observe(_ loss: Double, at now: Instant) {
         looks = min(looks + 1, 1_000)
         mean += (loss - mean) * max(Self.weight, 1 / Double(looks))
         guard looks >= Self.fewestLooks else { return }
         let missing = Double(max(Self.unsureLooks - looks, 0)) / Double(Self.unsureLooks - Self.fewestLooks)
         let needed: Int64 = mean >= Self.twice + Self.doubt * missing ? 2 : mean >= Self.once ? 1 : 0
-        // What few looks said is not kept when enough of them say less.
+        // A high value that was based on few values is dropped as soon as enough values contradict it.
         let isCorrected = looks == Self.unsureLooks && needed < requests
         if needed >= requests, needed > 0 {
             requests = needed
@@ -46,10 +48,10 @@ struct RetransmissionLatency {
         }
     }
 
-    /// Whether so much is lost that even the answer to a request may be.
+    /// Whether the loss is so high that even answers to requests are lost.
     var losesAnswers: Bool { requests > 1 }
 
-    /// - Parameter roundTrip: over the hop and back.
+    /// Returns the time for which frames should be held, for a round trip over the hop.
     func delay(roundTrip: TimeSpan) -> TimeSpan {
         guard requests > 0 else { return .zero }
         return NACKRequester.interval(roundTrip: roundTrip) * requests + Self.firstGrace

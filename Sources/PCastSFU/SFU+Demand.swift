@@ -2,10 +2,11 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What of a stream anybody takes. A publisher that can (RFC 7728) rests while nobody does; see `PauseRequest`.
+/// The demand for the tracks of a stream. A publisher that supports RFC 7728 pauses tracks without subscribers; see
+/// `PauseRequest`.
 extension SFU {
-    /// A viewer takes tracks from its answer on, before it can be reached: the publisher wakes up while the viewer shakes
-    /// hands, and no join is longer by it than a round trip to the publisher.
+    /// Subscribes a viewer to tracks from its answer on, before it can be reached. A paused publisher resumes during
+    /// the viewer's handshake, so that joining takes at most one more round trip to the publisher.
     mutating func beginTaking(viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         if viewers[index].sender.audio != nil { addTakers(1, of: .audio, stream: stream, at: now) }
@@ -14,16 +15,14 @@ extension SFU {
         selectLayer(viewer: index, at: now)
     }
 
-    /// It does not any more.
+    /// Ends a viewer's subscription to all tracks.
     mutating func endTaking(viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         if viewers[index].sender.audio != nil { addTakers(-1, of: .audio, stream: stream, at: now) }
         take(layers: 0, viewer: index, at: now)
     }
 
-    /// Follows which layers a viewer is sent or waits for.
-    ///
-    /// - Parameter taken: as bits.
+    /// Updates the layers that a viewer receives or waits for, given as bits.
     mutating func take(layers taken: UInt8, viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         let before = viewers[index].takenLayers
@@ -34,7 +33,7 @@ extension SFU {
             if taken & bit != 0, before & bit == 0 {
                 addTakers(1, of: .video, layer: layer, stream: stream, at: now)
                 guard streams[stream].receiver.isResting(.video, layer: layer) else { continue }
-                // Nobody is shown what comes from before the pause.
+                // No viewer receives a key frame from before the pause.
                 streams[stream].layers[layer].forgetKeyFrame()
                 requestKeyFrame(stream: stream, layer: layer)
             } else if taken & bit == 0, before & bit != 0 {
@@ -43,12 +42,13 @@ extension SFU {
         }
     }
 
+    /// Changes the number of subscribers of a track, and pauses or resumes the track at its publisher or home shard.
     mutating func addTakers(
         _ count: Int, of type: MediaType, layer: Int = 0, stream index: Int, at now: Instant
     ) {
         guard !streams[index].isEnding else { return }
         if type == .video { streams[index].layers[layer].takers += count } else { streams[index].audio.takers += count }
-        // Until now it may have had nothing to send.
+        // The publisher may have had nothing to send until now.
         if count > 0 { streams[index].deadlines.noteData(at: now) }
         let takers = type == .video ? streams[index].layers[layer].takers : streams[index].audio.takers
         if let home = streams[index].home {
@@ -59,8 +59,8 @@ extension SFU {
         schedule(publisher: index)
     }
 
-    /// Whether a publisher has had its time to connect, or to bring data. One that rests because nobody takes anything has
-    /// none to bring.
+    /// Whether a publisher has exceeded its time to connect or to send data. A publisher that is paused because nobody
+    /// subscribes does not have to send data.
     mutating func isOverdue(publisher index: Int, at now: Instant) -> Bool {
         if let lastNews = streams[index].lastNews { return now - lastNews > Self.replicaPatience }
         guard streams[index].deadlines.hasPassed(at: now) else { return false }
@@ -69,8 +69,8 @@ extension SFU {
         return false
     }
 
-    /// Whether anything of a stream has reason to come: it is wanted, or has not been asked to rest yet, which nothing is
-    /// before its first packet.
+    /// Whether any track of a stream should send: it is wanted, or it has not been asked to pause yet. No track is
+    /// asked before its first packet.
     private func isAnythingDue(of index: Int) -> Bool {
         let stream = streams.address(index)
         func isDue(_ track: InboundTrack) -> Bool { track.pause.map { $0.isWanted || !$0.isResting } ?? true }

@@ -2,9 +2,10 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// Handshakes of peers that have no keys yet, a few at a time.
+/// Handshakes of peers that have no keys yet, processed a few at a time.
 extension SFU {
-    /// Lets a datagram wait if it belongs to a handshake and others have theirs; answers whether it does.
+    /// Queues a datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
+    /// dropped.
     mutating func defersHandshake(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of place: PeerIndex, at now: Instant
     ) -> Bool {
@@ -20,7 +21,8 @@ extension SFU {
         return true
     }
 
-    /// Strangers cannot fill the queue: a path is a peer's once it has passed a check there.
+    /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources
+    /// cannot fill the queue.
     private func isShakingHands(_ place: PeerIndex, by path: NetworkPath) -> Bool {
         switch place {
         case .publisher(let index):
@@ -32,7 +34,7 @@ extension SFU {
         }
     }
 
-    /// Takes in those whose turn has come.
+    /// Processes the queued datagrams whose time has come.
     mutating func processHandshakes(at now: Instant) {
         while let entry = handshakes.next(at: now) {
             var bytes = entry.bytes

@@ -3,9 +3,16 @@ import PCastRTP
 public import PCastWebRTC
 
 extension SFU {
-    /// Lets a publisher in, and makes its stream.
+    /// Admits a publisher and creates its stream.
     ///
-    /// - Returns: the answer.
+    /// - Parameters:
+    ///   - peer: The publisher's number, which is used once.
+    ///   - stream: The stream's identifier.
+    ///   - offer: The publisher's offer.
+    ///   - terms: The options of the publisher.
+    ///   - now: The current time.
+    /// - Returns: The answer.
+    /// - Throws: `SFUError` if the SFU is full, the stream exists, or the offer is unusable.
     public mutating func publish(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
@@ -13,22 +20,22 @@ extension SFU {
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
         try Self.require(offer, that: \.sends)
         var capabilities = Self.publishing
-        // Those that are not offered follow: a section without any of them is told what would do.
+        // Codecs that are not offered follow the others, so that the problem of an unusable section names the usable
+        // codecs.
         let offered = offer.media.flatMap { $0.payloadFormats.map(\.codec) }
         capabilities.codecs = Self.preferred(offered + capabilities.codecs, by: terms)
         let credentials = newCredentials()
         let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
             ordinal == 0 && terms.media.contains(type) ? .receive : nil
         }
-        // What is neither audio nor video has no direction.
+        // A section that is neither audio nor video has no direction.
         try Self.accept(answer.problems.filter { $0.isOfOtherKind || offer.media[$0.index].direction.sends })
         try enterPublisher(peer, stream, answer.session, credentials, terms, now, at: now)
         return answer.description
     }
 
-    /// Makes the stream of a publisher whose description is known.
-    ///
-    /// - Parameter began: when it was let in, or made an offer.
+    /// Creates the stream of a publisher whose session is negotiated. The publisher was admitted, or sent an offer, at
+    /// the time `began`.
     mutating func enterPublisher(
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
@@ -49,9 +56,16 @@ extension SFU {
         schedule(publisher: index)
     }
 
-    /// Lets a viewer in to a stream.
+    /// Admits a viewer to a stream.
     ///
-    /// - Returns: the answer.
+    /// - Parameters:
+    ///   - peer: The viewer's number, which is used once.
+    ///   - stream: The stream's identifier.
+    ///   - offer: The viewer's offer.
+    ///   - terms: The options of the viewer.
+    ///   - now: The current time.
+    /// - Returns: The answer.
+    /// - Throws: `SFUError` if the SFU is full, the stream is unknown, or the offer is unusable.
     public mutating func view(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
@@ -81,9 +95,7 @@ extension SFU {
         return answer.description
     }
 
-    /// Makes a viewer of whose description is known.
-    ///
-    /// - Parameter began: when it was let in, or made an offer.
+    /// Creates a viewer whose session is negotiated. The viewer was admitted, or sent an offer, at the time `began`.
     mutating func enterViewer(
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
@@ -107,10 +119,15 @@ extension SFU {
         beginTaking(viewer: index, at: now)
     }
 
-    /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2); both pairs hold until the new one is
-    /// nominated.
+    /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2). Both pairs of credentials remain valid
+    /// until a new candidate pair is nominated.
     ///
-    /// - Returns: ours, with our candidates.
+    /// - Parameters:
+    ///   - peer: The peer.
+    ///   - remote: The peer's new credentials.
+    ///   - now: The current time.
+    /// - Returns: The SFU's credentials and candidates.
+    /// - Throws: `SFUError.unknownPeer` if the peer has left.
     public mutating func restart(
         _ peer: PeerID, remote: ICECredentials, at now: Instant
     ) throws(SFUError) -> TrickleFragment {
@@ -127,7 +144,7 @@ extension SFU {
             sections: [.init(mid: nil, candidates: configuration.candidates, hasEndOfCandidates: true)])
     }
 
-    /// What was counted for a peer; nil when it is gone.
+    /// Returns the counters of a peer; nil if the peer has left.
     public func statistics(of peer: PeerID) -> PeerStatistics? {
         switch places[peer] {
         case .publisher(let index):
@@ -153,14 +170,14 @@ extension SFU {
         }
     }
 
-    // MARK: Pieces
+    // MARK: Parts
 
     private static func accept(_ problems: [SectionProblem]) throws(SFUError) {
         guard problems.isEmpty else { throw .unacceptable(problems) }
     }
 
-    /// Refuses who says of all its media that they flow the other way, or not at all: whatever the codecs, it came to
-    /// the wrong door. Who has no media has none in common, which is another matter.
+    /// Rejects a description whose media all flow in the wrong direction or not at all, because its sender used the
+    /// wrong endpoint. A description without media is not rejected here; it has no common codec.
     static func require(
         _ description: SessionDescription, that flows: (MediaDirection) -> Bool
     ) throws(SFUError) {
@@ -175,7 +192,7 @@ extension SFU {
             .absoluteCaptureTime,
         ], feedback: [.nack, .pli, .fir, .transportCC])
 
-    /// Of what is sent to us we can say that nobody takes it, and its layers are told apart.
+    /// The capabilities for media from publishers, including pause requests and the extensions that identify layers.
     static var publishing: MediaCapabilities {
         var capabilities = capabilities
         capabilities.feedback.formUnion(publishingFeedback)
@@ -184,20 +201,20 @@ extension SFU {
         return capabilities
     }
 
-    /// Viewers that do not report arrivals may tell what they estimate.
+    /// The capabilities for media to viewers. Viewers that do not report arrivals may send their own estimate (REMB).
     static var viewing: MediaCapabilities {
         var capabilities = capabilities
         capabilities.feedback.insert(.remb)
         return capabilities
     }
 
-    /// Of what is sent to us we can say that nobody takes it; viewers of ours can only leave.
+    /// The feedback that tells a publisher that nobody subscribes. Viewers have no such feedback; they can only leave.
     private static let publishingFeedback: RTCPFeedback = [.pause, .pauseWithoutWait]
 
-    /// By which the layers of what is sent to us are told apart; viewers get one at a time.
+    /// The extensions that identify the layers of a publisher. A viewer receives one layer at a time.
     private static let publishingExtensions: Set<RTPHeaderExtension> = [.rid, .repairedRid]
 
-    /// Codecs in their own order, each once, those preferred first, and of video those alone that will do.
+    /// Returns the offered codecs once each, the preferred ones first, without video codecs that the options reject.
     static func preferred(_ offered: [Codec], by terms: PeerOptions) -> [Codec] {
         var codecs: [Codec] = []
         for codec in terms.preferring.filter(offered.contains) + offered
@@ -208,7 +225,7 @@ extension SFU {
     }
 
     mutating func newCredentials() -> ICECredentials {
-        // Twelve characters: unique among peers, and still a string without a heap allocation.
+        // Twelve characters are unique among the peers, and a string of this length needs no heap allocation.
         while true {
             let credentials = ICECredentials.random(
                 ufragLength: 12, mark: configuration.shard.mark, using: &generator)
@@ -267,7 +284,7 @@ extension SFU {
 }
 
 extension SFUError {
-    /// What is wrong with a peer's description.
+    /// Describes the problem of a peer's session description.
     init(_ error: SDPError, in description: SessionDescription) {
         guard case .unusableFingerprint(let index) = error else {
             self = .description(error)

@@ -2,14 +2,14 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// Each viewer's layer: which it shall have, and how it comes to it.
+/// The selection of each viewer's layer, and the switch to it.
 extension SFU {
-    /// Decides anew what a viewer shall have.
+    /// Updates the layer that a viewer should receive.
     mutating func selectLayer(viewer index: Int, at now: Instant) {
         guard viewers[index].sender.video != nil, !viewers[index].isEnding else { return }
         let stream = streams.address(viewers[index].stream)
         let viewer = viewers.address(index)
-        // Where arrivals are reported, what the viewer says itself is its wish.
+        // If a viewer reports arrivals, its REMB is its own limit rather than an estimate.
         if viewer.pointee.sender.reportsArrivals {
             viewer.pointee.selection.limit = viewer.pointee.sender.receiverLimit
         }
@@ -31,7 +31,7 @@ extension SFU {
         if viewer.pointee.isWatching { giveTurn(viewer: index) }
     }
 
-    /// Sends a viewer what it does not have yet of the video; true when the batch is full.
+    /// Sends the video that a viewer does not have yet. Returns true if the batch is full.
     mutating func forwardVideo(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let viewer = viewers.address(place)
         let stream = streams.address(viewer.pointee.stream)
@@ -52,7 +52,7 @@ extension SFU {
             {
                 return false
             }
-            // Without video too, what the link carries is looked for through its stream (CC9).
+            // Without video, the stream still sends probes that measure what the link carries.
             let layer = viewer.pointee.layers.current ?? viewer.pointee.layers.last ?? 0
             let sending = viewer.pointee.sendVideo(
                 &stream.pointee.layers[layer], into: &batch, count: &packetsForwarded, at: now)
@@ -68,7 +68,7 @@ extension SFU {
         }
     }
 
-    /// Leaves out the video of a viewer that lost some of it on a link that is full, unless a key frame is on its way.
+    /// Pauses the video of a viewer that lost packets on a full link, unless a key frame is being sent.
     mutating func leaveOutVideo(viewer index: Int, at now: Instant) {
         let viewer = viewers.address(index)
         if let layer = viewer.pointee.layers.current {
@@ -89,7 +89,7 @@ extension SFU {
             askedAt: stream.pointee.quality.askedForLess, at: now)
     }
 
-    /// Sends again what a viewer lacks of the layer that it had before.
+    /// Retransmits packets of the layer that a viewer received before. Returns true if the batch is full.
     private mutating func resendFormer(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let viewer = viewers.address(place)
         guard let former = viewer.pointee.formerLayer, viewer.pointee.sender.video!.pointee.stream.hasFormerResends
@@ -107,7 +107,7 @@ extension SFU {
         }
     }
 
-    /// Takes the next step of a viewer's change of layers, or of its way to the newest frame, if there is one to take.
+    /// Takes the next step of a viewer's switch of layers, or of its way to the newest frame, if there is one.
     @discardableResult
     mutating func followLayers(viewer index: Int, at now: Instant) -> LayerSwitch.Step {
         let viewer = viewers.address(index)
@@ -157,13 +157,13 @@ extension SFU {
 
     // MARK: Key frames
 
-    /// Who has waited for a key frame for so long asks once more: of a replica's wish the home shard may not have heard. Later
-    /// nobody does, for a source that grants none is left alone (KEY4).
+    /// Repeats the request for a key frame when a viewer has waited for one second. The home shard may not have
+    /// received the request of a replica. Later there is no repetition, because the source does not answer.
     mutating func askOnceMore(stream index: Int, at now: Instant) {
         askForKeyFrames(stream: index, whereWaited: .seconds(Int64(1))..<(.seconds(Int64(2))), at: now)
     }
 
-    /// A publisher that was away has not heard of wishes meanwhile.
+    /// Repeats the requests for key frames of a publisher that was unreachable and did not receive them.
     mutating func askAnew(stream index: Int, at now: Instant) {
         askForKeyFrames(stream: index, whereWaited: .zero..<TimeSpan(nanoseconds: .max), at: now)
     }

@@ -2,13 +2,13 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// Peers whose address changes (ICE7): a NAT that forgot them, or another network.
+/// The migration of peers whose address changes, because a NAT lost its binding or the network changed.
 ///
-/// What such a peer sends comes from nowhere known and bears no name, but an SSRC. Whoever authenticates the packet is
-/// the one that sent it; it is asked there by one binding request, and reached there when it answers. Neither a packet
-/// that is not authentic nor one that was received before moves anybody.
+/// A media packet from an unknown path identifies its sender only by its SSRC. The peer whose keys authenticate the
+/// packet is its sender. That peer receives one binding request on the new path, which is used once the peer answers.
+/// Packets that are not authentic or were received before cause no migration.
 extension SFU {
-    /// Takes in a packet of a peer that may have moved; answers whether it was one.
+    /// Processes a packet of a peer that may have migrated. Returns true if a peer authenticated it.
     mutating func handleMigration(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
@@ -17,13 +17,13 @@ extension SFU {
         guard candidates.count > 1 || (candidates.count == 1 && shardLinks.exist) else {
             return candidates.first.map { handle(datagram, from: path, to: $0, at: now) } ?? false
         }
-        // Who fails to decrypt a packet spoils it (SRTP6).
+        // A failed decryption may modify the datagram, so each candidate receives the original bytes.
         let original = Array(datagram)
         for candidate in candidates {
             datagram.copyBytes(from: original)
             if handle(datagram, from: path, to: candidate, at: now) { return true }
         }
-        // The neighbours are asked next.
+        // The other shards receive the original bytes next.
         datagram.copyBytes(from: original)
         return false
     }
@@ -39,7 +39,7 @@ extension SFU {
         return UInt32(bigEndian: datagram.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    /// Notes the SSRCs that a peer has begun to send with.
+    /// Records the SSRCs that a peer has started to send with.
     mutating func rememberSources(_ place: PeerIndex) {
         switch place {
         case .publisher(let index):
@@ -53,7 +53,7 @@ extension SFU {
         }
     }
 
-    /// The answer to a question will come from where it went.
+    /// Records the path of a check, because its answer will come from there.
     mutating func rememberProbe(_ place: PeerIndex) {
         noteControl(place)
         switch place {

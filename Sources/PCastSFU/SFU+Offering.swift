@@ -2,10 +2,18 @@ public import PCastCore
 import PCastRTP
 public import PCastWebRTC
 
-/// The other way to let somebody in: the offer is ours, and the peer answers. Roles and packets are the same afterwards.
+/// Admission by an offer of the SFU, which the peer answers. Roles and packets are the same afterwards.
 extension SFU {
-    /// Offers to take a stream. The peer is let in by its answer, and forgotten, with `failed`, when none has come by the
-    /// time that its terms, or else the configuration, leave for setting up.
+    /// Creates an offer to receive a stream. The answer admits the peer (`accept`). Without an answer within the setup
+    /// time of the options, or else of the configuration, the peer ends with `failed`.
+    ///
+    /// - Parameters:
+    ///   - peer: The publisher's number, which is used once.
+    ///   - stream: The stream's identifier.
+    ///   - terms: The options of the publisher.
+    ///   - now: The current time.
+    /// - Returns: The offer.
+    /// - Throws: `SFUError` if the SFU is full, the stream exists, or the options allow no media.
     public mutating func offerToPublisher(
         _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
@@ -24,13 +32,21 @@ extension SFU {
         if terms.media.contains(.video), !video.isEmpty {
             sections.append(OfferSection(type: .video, direction: .receiveOnly))
         }
-        // Phenix's Web SDK limits its bandwidth by a b= line behind “a=mid:video” of our offer.
+        // Phenix's Web SDK limits its bandwidth by a `b=` line after "a=mid:video" of the offer.
         for index in sections.indices { sections[index].mid = sections[index].type.rawValue }
         guard !sections.isEmpty else { throw .noCommonCodec }
         return offer(sections, capabilities, to: peer, as: .publisher(of: stream), terms, at: now)
     }
 
-    /// Offers the tracks of a stream, in the formats that they have; see `offerToPublisher`.
+    /// Creates an offer of a stream's tracks in their formats; see `offerToPublisher`.
+    ///
+    /// - Parameters:
+    ///   - peer: The viewer's number, which is used once.
+    ///   - stream: The stream's identifier.
+    ///   - terms: The options of the viewer.
+    ///   - now: The current time.
+    /// - Returns: The offer.
+    /// - Throws: `SFUError` if the SFU is full, the stream is unknown, or no track has an accepted codec.
     public mutating func offerToViewer(
         _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
@@ -66,9 +82,14 @@ extension SFU {
         return offer.description
     }
 
-    /// Lets in who answers an offer of ours. An answer that cannot be used leaves the offer as it was.
+    /// Admits a peer that answers an offer. An unusable answer leaves the offer valid.
     ///
-    /// - Returns: what was agreed on.
+    /// - Parameters:
+    ///   - answer: The peer's answer.
+    ///   - peer: The peer to which the offer was sent.
+    ///   - now: The current time.
+    /// - Returns: The negotiated session.
+    /// - Throws: `SFUError` if there is no such offer, or if the answer is unusable.
     public mutating func accept(
         _ answer: SessionDescription, from peer: PeerID, at now: Instant
     ) throws(SFUError) -> NegotiatedSession {
@@ -85,7 +106,7 @@ extension SFU {
         }
         guard session.problems.isEmpty else { throw .unacceptable(session.problems) }
         for index in session.media.indices {
-            // The log of a track has one format, so that the first is the one that it is sent in.
+            // The log of a track has one format, so the first one is the format that is sent.
             session.media[index].acceptablePayloads = [session.media[index].format]
         }
         switch outstanding.role {
@@ -102,19 +123,19 @@ extension SFU {
 
     // MARK: Ending
 
-    /// Forgets the offers that nobody answered in time.
+    /// Removes the offers that were not answered in time.
     mutating func forgetOffers(until now: Instant) {
         guard let deadline = offersDeadline, deadline <= now else { return }
         for (peer, offer) in offers where offer.deadline <= now { withdraw(peer, .failed) }
         offersDeadline = offers.values.reduce(nil) { Instant.earlier($0, $1.deadline) }
     }
 
-    /// Takes back what is offered of a stream that has ended.
+    /// Withdraws the offers of a stream that has ended.
     mutating func withdrawOffers(of stream: StreamID, reason: StreamEndedReason) {
         for (peer, offer) in offers where offer.role == .viewer(of: stream) { withdraw(peer, reason) }
     }
 
-    /// Takes an offer back; nothing where there is none.
+    /// Withdraws an offer, if there is one.
     mutating func withdraw(_ peer: PeerID, _ reason: StreamEndedReason) {
         if offers.removeValue(forKey: peer) != nil { events.append(.ended(peer, reason)) }
     }

@@ -1,9 +1,10 @@
 public import PCastCore
 import PCastWebRTC
 
-/// What viewers and others may say and ask of layers.
+/// Queries and limits of layers.
 extension SFU {
-    /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
+    /// Returns the layers of a viewer's stream and the one that it receives; nil if the viewer has left or has no
+    /// video.
     public func layers(viewedBy peer: PeerID) -> ViewedLayers? {
         guard case .viewer(let index) = places[peer], viewers[index].sender.video != nil else { return nil }
         let stream = streams.address(viewers[index].stream)
@@ -20,9 +21,13 @@ extension SFU {
             choice: viewer.pointee.selection.choice, cause: viewer.pointee.selection.cause)
     }
 
-    /// Has a viewer sent that layer and no better one; a lower one where its link does not carry it.
+    /// Limits a viewer to a layer. It receives a lower layer if its link does not carry this one.
     ///
-    /// - Parameter layer: by its name; nil leaves the choice to the relay again.
+    /// - Parameters:
+    ///   - peer: The viewer.
+    ///   - layer: The name of the layer; nil removes the limit.
+    ///   - now: The current time.
+    /// - Throws: `SFUError.unknownPeer` or `SFUError.unknownLayer`.
     public mutating func pin(_ peer: PeerID, layer: String?, at now: Instant) throws(SFUError) {
         guard case .viewer(let index) = places[peer] else { throw .unknownPeer }
         let stream = streams.address(viewers[index].stream)
@@ -35,10 +40,8 @@ extension SFU {
         selectLayer(viewer: index, at: now)
     }
 
-    /// Has a publisher send no more than that, whatever its viewers could take; one that does not heed it is ended, with
-    /// `capacity`.
-    ///
-    /// - Parameter bitrate: on the wire; nil for as much as it likes.
+    /// Limits the bit rate of a publisher, regardless of what its viewers could receive. A publisher that ignores the
+    /// limit is ended with `capacity`. The bit rate is that on the wire; nil removes the limit.
     public mutating func limit(_ peer: PeerID, to bitrate: Bitrate?) {
         guard case .publisher(let index) = places[peer] else { return }
         streams[index].quality.ceiling.change(to: bitrate)

@@ -2,24 +2,26 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// How long viewers are asked to hold pictures.
+/// The time for which viewers are asked to hold frames.
 extension SFU {
-    /// WebRTC's playout-delay header extension: the same at least and at most where all show the same, which a browser takes
-    /// for a buffer of that length; nothing at all where the way is calm (JB5).
+    /// Returns the values of WebRTC's playout-delay header extension.
+    ///
+    /// Minimum and maximum are equal if all viewers show the same frame; a browser then uses a buffer of that length.
+    /// Both are zero on a low-jitter path.
     func playoutDelay(stream index: Int, least: TimeSpan, isLowJitter: Bool) -> PlayoutDelay {
         if let together = streams[index].playout { return PlayoutDelay(minimum: together, maximum: together) }
         if isLowJitter, least == .zero { return PlayoutDelay(minimum: .zero, maximum: .zero) }
         return PlayoutDelay(minimum: least, maximum: max(least, .seconds(10)))
     }
 
-    /// Asks a viewer to hold pictures for as long as what its hop and the publisher's lose takes to be repaired.
+    /// Asks a viewer to hold frames for as long as retransmissions take on its hop and on the publisher's hop.
     mutating func followLosses(viewer place: Int, at now: Instant) {
         let viewer = viewers.address(place)
         guard viewer.pointee.isWatching else { return }
         let stream = streams.address(viewer.pointee.stream)
         let estimate = viewer.pointee.sender.estimate
         if viewer.pointee.quality.isSettled(at: now) {
-            // What a full link loses is lost because it is full.
+            // A full link loses packets because it is full, which retransmissions do not help.
             if !estimate.isCongested { viewer.pointee.quality.repair.observe(estimate.lossRate, at: now) }
             viewer.pointee.quality.lowJitter.observe(
                 loss: estimate.lossRate, queue: estimate.queueDelay ?? .zero, jitter: .zero, at: now)

@@ -1,12 +1,13 @@
 public import PCastCore
 import PCastWebRTC
 
-/// What a thousand viewers need is more than the processor's nearer caches hold: it is brought near while others are served.
+/// Prefetching of viewers' state. The state of a thousand viewers exceeds the processor's nearer caches, so it is
+/// loaded while other viewers are served.
 extension SFU {
-    /// So few are near in any case.
+    /// The number of viewers whose state stays in the caches.
     private static let nearViewers = 16
 
-    /// Has what the next viewers' packets need brought near, a step further for each of them.
+    /// Prefetches the state of the next viewers, one step further for each of them.
     @inline(__always)
     mutating func prefetch(viewersOf stream: UnsafeMutablePointer<PublishedStream>, count: Int) {
         guard count > Self.nearViewers else { return }
@@ -17,8 +18,8 @@ extension SFU {
         }
     }
 
-    /// Who reports has not been thought of since the last picture, and what its report needs lies scattered: it is brought
-    /// near for several at a time.
+    /// Prefetches the state of the viewers whose reports arrived in a batch. Their state is scattered and has not been
+    /// used since the last frame, so the loads of several viewers overlap.
     public mutating func expect(from paths: Span<NetworkPath>) {
         guard viewers.count > Self.nearViewers else { return }
         var expected = [Int]()

@@ -2,7 +2,8 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// The data quality of each end (Phenix: "Data Quality Feedback"): looked at each half second, told when a row changes.
+/// The data quality of each end (Phenix: "Data Quality Feedback"). It is measured each half second, and an event
+/// reports each change.
 extension SFU {
     mutating func lookAtQuality(stream index: Int, at now: Instant) {
         guard let due = streams[index].quality.nextLook, now >= due, !streams[index].isEnding else { return }
@@ -26,7 +27,7 @@ extension SFU {
         askOnceMore(stream: index, at: now)
     }
 
-    /// Asks the publisher of a single layer for less, or for all again, as its viewers' links are.
+    /// Asks the publisher of a single layer for a lower bit rate, or for its full one, depending on its viewers' links.
     mutating func lookAtLinks(stream index: Int, at now: Instant) {
         guard let due = streams[index].quality.nextLinksLook, now >= due, !streams[index].isEnding else { return }
         streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval

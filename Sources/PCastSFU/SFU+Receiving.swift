@@ -3,6 +3,8 @@ import PCastRTP
 import PCastWebRTC
 
 extension SFU {
+    /// Processes a datagram that waited before it was read, for example in another shard. Round trips are measured
+    /// without that time.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
     ) {
@@ -11,6 +13,8 @@ extension SFU {
         self.waited = .zero
     }
 
+    /// Processes a datagram: by its peer if the path or the ufrag is known, otherwise by another shard or as a
+    /// migration.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
@@ -29,7 +33,7 @@ extension SFU {
         handle(datagram, from: path, to: place, at: now)
     }
 
-    /// Answers whether it was media or control, and authentic.
+    /// Passes a datagram to a peer. Returns true if it was authentic media or control.
     @discardableResult
     mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to place: PeerIndex, at now: Instant
@@ -40,8 +44,8 @@ extension SFU {
         }
     }
 
-    /// By the path; a check by the fragment that it names, for a path may come back with another peer behind it
-    /// (ICE13). A path is remembered once its peer is found by a check, and authenticated there.
+    /// Returns the peer of a datagram, by its path. A connectivity check is assigned by its ufrag, because another peer
+    /// may now use the path. A path is recorded after a check has found and authenticated its peer.
     mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
@@ -52,7 +56,7 @@ extension SFU {
         return ufrags[fragment]
     }
 
-    /// Takes in a packet that had to wait for the keys.
+    /// Processes a packet that had to wait for the keys.
     mutating func replay(_ bytes: [UInt8], from path: NetworkPath, to place: PeerIndex, at now: Instant) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         defer { copy.deallocate() }
@@ -100,7 +104,7 @@ extension SFU {
         if streams[index].reviewLayers(configuration.clock, at: now) {
             for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
         }
-        // What a packet repeats was sent before it, and goes on before it.
+        // Recovered packets precede the packet that repeats them.
         while let recovered = streams[index].receiver.takeRecovered() {
             append(recovered, of: datagram, stream: index, at: now)
         }
@@ -126,8 +130,8 @@ extension SFU {
         notePackets(stream: index)
     }
 
-    /// The packets of a picture come one behind the other, and leave together when the last is there: nobody shows a part of
-    /// one, and each message costs as much as the packets in it (IO2). One that is long in coming is not waited for.
+    /// Waits for the other packets of a frame, so that they are sent together: no viewer shows a part of a frame, and
+    /// each message to the kernel has a fixed cost. The wait is limited to `gatheringTime`.
     private mutating func gather(stream index: Int, at now: Instant) {
         guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }
         streams[index].gathersUntil = now + Self.gatheringTime
@@ -136,7 +140,7 @@ extension SFU {
 
     static let gatheringTime = TimeSpan.milliseconds(1)
 
-    /// The source started over: viewers of its video go on with its next key frame.
+    /// Handles a restart of the source. Viewers of its video resume at its next key frame.
     private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
         if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
         for viewer in streams[index].viewers {
@@ -185,11 +189,11 @@ extension SFU {
         }
     }
 
-    /// A viewer asks for a key frame of the layer that it is shown. One that is being waited for serves it too, and who
-    /// watches alone has whatever it asks for; else it has its budget.
+    /// Forwards a viewer's request for a key frame of the layer that it sees. A key frame that is already requested
+    /// serves the viewer too. A viewer that is alone may always request one; others have a budget.
     private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
         guard viewers[index].drain == nil else { return }
-        // It would only fill a link further that is full.
+        // A key frame would only add to the queue of a full link.
         if viewers[index].sender.isCongested { return leaveOutVideo(viewer: index, at: now) }
         let stream = viewers[index].stream
         guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {

@@ -2,18 +2,26 @@ public import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// Streams whose viewers are at several shards: each shard beside the publisher's has a replica, which is sent the
-/// publisher's packets in the clear, one copy for each shard, and makes of them what the stream's home makes of them. What
-/// its viewers need of the publisher, it asks of the home.
+/// Streams with viewers on several shards.
+///
+/// Each shard with viewers, except the publisher's, has a replica. The home shard sends it the publisher's decrypted
+/// packets, one copy for each shard, and the replica processes them as the home shard does. It sends requests for the
+/// publisher to the home shard.
 extension SFU {
-    /// A replica that has heard nothing of its home for so long ends: what told of the end was lost.
+    /// The time without a message from the home shard after which a replica ends. The message about the end may be
+    /// lost.
     static let replicaPatience = TimeSpan.seconds(5 as Int64)
 
     // MARK: Making one
 
-    /// Sends a stream's packets to another shard from now on; harmless when it has them already.
+    /// Starts to send a stream's packets to another shard, unless it receives them already.
     ///
-    /// - Returns: what `enterReplica` wants there.
+    /// - Parameters:
+    ///   - stream: The stream's identifier.
+    ///   - shard: The number of the other shard.
+    ///   - now: The current time.
+    /// - Returns: The snapshot for `enterReplica` on the other shard.
+    /// - Throws: `SFUError.unknownStream` if this shard does not have the publisher.
     public mutating func replicate(
         _ stream: StreamID, to shard: Int, at now: Instant
     ) throws(SFUError) -> StreamSnapshot {
@@ -22,7 +30,7 @@ extension SFU {
         }
         if !streams[index].replicas.contains(where: { $0.shard == shard }) {
             streams[index].replicas.append(StreamReplica(shard: shard))
-            // It is told how things are also while the publisher is not connected.
+            // The replica receives updates even while the publisher is not connected.
             let look = now + StreamQuality.linksInterval
             streams[index].quality.nextLinksLook = Instant.earlier(streams[index].quality.nextLinksLook, look)
             schedule(publisher: index)
@@ -30,7 +38,7 @@ extension SFU {
         return streams.address(index).pointee.snapshot
     }
 
-    /// Makes the replica of a stream; harmless when it is there.
+    /// Creates the replica of a stream, unless it exists.
     public mutating func enterReplica(_ snapshot: StreamSnapshot, of home: Int, at now: Instant) {
         guard replicas[snapshot.publisher] == nil else { return }
         let index = streams.insert(PublishedStream(snapshot, home: home, at: now))
@@ -39,8 +47,8 @@ extension SFU {
         schedule(publisher: index)
     }
 
-    /// Whether a stream is here, with that publisher, and goes on. Who has made a replica asks its home once more, for a
-    /// stream that ended meanwhile could not tell what was not there.
+    /// Whether a stream exists on this shard with that publisher and has not ended. The creator of a replica asks the
+    /// home shard again, because a stream that ended meanwhile could not notify the replica.
     public func goesOn(_ snapshot: StreamSnapshot) -> Bool {
         guard let index = streamPlaces[snapshot.id] else { return false }
         return streams[index].peer == snapshot.publisher && !streams[index].isEnding
@@ -54,7 +62,8 @@ extension SFU {
 
     // MARK: From home to replica
 
-    /// - Parameter parcel: what the bytes are, of the publisher with that number.
+    /// Sends bytes of a publisher to all replicas. `shardMessage` creates the message from the publisher and the range
+    /// of the bytes.
     mutating func shareWithReplicas(
         _ datagram: UnsafeRawBufferPointer, of index: Int,
         as shardMessage: (PeerID, Range<Int>) -> ShardMessageBatch.ShardMessage
@@ -109,7 +118,8 @@ extension SFU {
 
     // MARK: From replica to home
 
-    /// Who takes what is told once more: what told of a change may have been lost.
+    /// Sends a summary of the viewers' links. It repeats the subscriptions, because a message about a change may be
+    /// lost.
     mutating func tellLinks(_ links: ViewersLinks, stream index: Int, to home: Int) {
         let stream = streams.address(index)
         shardLinks.give(.takers(stream.pointee.peer, stream.pointee.takers), to: home)
@@ -153,7 +163,7 @@ extension SFU {
         return (index, replica)
     }
 
-    /// A replica counts as one taker of each track that anybody takes there.
+    /// Updates a replica's subscriptions. A replica counts as one subscriber of each track that has subscribers there.
     private mutating func note(_ takers: StreamReplica.Takers, of peer: PeerID, at shard: Int, at now: Instant) {
         guard let (index, replica) = replica(of: peer, at: shard) else { return }
         let before = streams[index].replicas[replica].takers
@@ -168,7 +178,7 @@ extension SFU {
             let begins = takers.layers & bit != 0
             addTakers(begins ? 1 : -1, of: .video, layer: layer, stream: index, at: now)
             if begins, streams[index].receiver.isResting(.video, layer: layer) {
-                // Nobody is shown what comes from before the pause.
+                // No viewer receives a key frame from before the pause.
                 streams[index].layers[layer].forgetKeyFrame()
                 requestKeyFrame(stream: index, layer: layer)
             }
@@ -177,7 +187,7 @@ extension SFU {
 }
 
 extension PublishedStream {
-    /// Which tracks anybody takes here.
+    /// The tracks that have subscribers on this shard.
     var takers: StreamReplica.Takers {
         var takers = StreamReplica.Takers()
         for layer in layers.indices where layers[layer].takers > 0 { takers.layers |= 1 << UInt8(layer) }
@@ -185,6 +195,6 @@ extension PublishedStream {
         return takers
     }
 
-    /// Whether all its viewers are of this shard.
+    /// Whether all viewers are on this shard.
     var isHereAlone: Bool { home == nil && replicas.isEmpty }
 }

@@ -1,9 +1,9 @@
 public import PCastCore
 import PCastWebRTC
 
-/// Which peer a datagram is from.
+/// The assignment of datagrams to peers.
 extension SFU {
-    /// Notes a path, once its peer has passed a check on it.
+    /// Records a path after its peer has passed a check on it.
     mutating func remember(_ path: NetworkPath, _ place: PeerIndex) {
         guard paths[path] != place else { return }
         let stale: [NetworkPath]
@@ -30,7 +30,7 @@ extension SFU {
         if let stale { ufrags[stale] = nil }
     }
 
-    /// Forgets all that led to a peer.
+    /// Removes all keys of a peer.
     mutating func forget(_ routes: PeerKeys, of place: PeerIndex) {
         for fragment in routes.ufrags { ufrags[fragment] = nil }
         for source in routes.sources { sources.remove(source, place) }
@@ -38,8 +38,8 @@ extension SFU {
         for path in routes.paths { forget(path, of: place) }
     }
 
-    /// Unless another peer has taken the path over since. A connection that is nobody's path any more is closed: its peer
-    /// may be gone without having done so.
+    /// Removes a path unless another peer has taken it over. A connection that no peer uses any more is closed, because
+    /// its peer may have disappeared without closing it.
     private mutating func forget(_ path: NetworkPath, of place: PeerIndex) {
         guard paths[path] == place else { return }
         paths[path] = nil
@@ -47,9 +47,10 @@ extension SFU {
         if path.transport != .udp { events.append(.closeConnection(path)) }
     }
 
-    /// Whether a peer has authenticated itself on that path.
+    /// Whether a peer has authenticated itself on a path.
     public func isPeer(_ path: NetworkPath) -> Bool { paths[path] != nil }
 
+    /// Handles the end of a connection, for example over TCP.
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         guard let place = paths.removeValue(forKey: path) else { return }
         switch place {

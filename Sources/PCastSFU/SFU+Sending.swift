@@ -3,8 +3,9 @@ import PCastRTP
 import PCastWebRTC
 
 extension SFU {
+    /// Writes datagrams into the batch. Returns true if the batch is full and there may be more.
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        // Sending media may bring forth reports and requests, which go at once.
+        // Sending media may make reports and requests due, which are sent at once.
         while !busyPeers.isEmpty || !busyStreams.isEmpty || !busyViewers.isEmpty {
             if pollControl(into: &batch, at: now) || forward(into: &batch, at: now) { return true }
             if resume(into: &batch, at: now) { return true }
@@ -30,7 +31,7 @@ extension SFU {
         return false
     }
 
-    /// Goes on with the viewers that have a turn of their own; see `giveTurn`.
+    /// Continues with the viewers that have scheduled sends of their own; see `giveTurn`.
     private mutating func resume(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         while let place = busyViewers.last {
             if forward(stream: viewers[place].stream, to: place, into: &batch, at: now) { return true }
@@ -43,7 +44,7 @@ extension SFU {
 
     // MARK: Control
 
-    /// Checks, handshakes and reports of one peer; true when the batch is full.
+    /// Writes checks, handshakes and reports of one peer. Returns true if the batch is full.
     private mutating func pollControl(
         _ place: PeerIndex, into batch: inout DatagramBatch, at now: Instant
     ) -> Bool {
@@ -67,8 +68,8 @@ extension SFU {
 
     // MARK: Media
 
-    /// Sends each viewer of a stream what it does not have yet; true when the batch is full, and then it goes on with
-    /// the same viewer.
+    /// Sends each viewer of a stream the packets that it does not have yet. Returns true if the batch is full; the next
+    /// call continues with the same viewer.
     private mutating func forward(stream index: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let stream = streams.address(index)
         let count = stream.pointee.viewers.count
@@ -80,7 +81,7 @@ extension SFU {
             stream.pointee.nextViewer += 1
         }
         stream.pointee.nextViewer = 0
-        // Another viewer is first the next time, so that nobody is always last (FAN1).
+        // Another viewer is first the next time, so that no viewer is always last.
         stream.pointee.firstViewer = count == 0 ? 0 : (stream.pointee.firstViewer + 1) % count
         return false
     }
@@ -98,7 +99,8 @@ extension SFU {
             }
         }
         if forwardVideo(to: place, into: &batch, at: now) { return true }
-        // A report that is due goes behind the packets, a track's first with its first ones (RTCP1).
+        // A report that is due follows the packets. The first report of a track follows its first packets (RFC 3550,
+        // section 6.4.1), because it needs their timestamps.
         if viewer.pointee.sender.isReportDue(at: now) {
             let wallTime = configuration.clock.wallTime(at: now)
             if viewer.pointee.poll(into: &batch, wallTime: wallTime, at: now) { return true }

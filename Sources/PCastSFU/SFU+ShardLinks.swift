@@ -2,26 +2,27 @@ public import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What is between the shards of a relay.
+/// The links between the shards of an SFU.
 extension SFU {
     // MARK: Driving
 
-    /// Batches of parcels that a relay makes for one neighbour at most.
+    /// The maximum number of message batches that the SFU has in use for one other shard.
     public static var maximumShardMessageBatches: Int {
         ShardLinks.maximumBatches + ShardLinks.maximumDatagramBatches + ShardLinks.maximumQuestionBatches
     }
 
-    /// What is to be brought to a neighbour, whole and in order; nil when there is none more. To be asked after each turn.
+    /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
+    /// order, and asks after each iteration.
     public mutating func pollParcels() -> (shard: Int, batch: ShardMessageBatch)? { shardLinks.poll() }
 
-    /// Whether there is more, for a neighbour that has not read what it was brought. To be polled again when it gives a batch
-    /// back.
+    /// Whether batches are held for a shard that has not returned earlier ones. The driver polls again when a batch is
+    /// returned.
     public var isHoldingParcels: Bool { shardLinks.isHolding }
 
-    /// Parcels that are looked at before the first of them.
+    /// The number of messages that are prefetched together.
     private static var foresight: Int { 8 }
 
-    /// Takes in what a neighbour has handed over. The batch is to be given back to the neighbour (`takeBack`).
+    /// Processes a batch from another shard. The driver then returns the batch to that shard (`takeBack`).
     public mutating func take(_ batch: ShardMessageBatch, from peerShard: Int, at now: Instant) {
         for (index, shardMessage) in batch.shardMessages.enumerated() {
             if index % Self.foresight == 0 { expect(batch.shardMessages[index...].prefix(Self.foresight)) }
@@ -43,7 +44,7 @@ extension SFU {
         }
     }
 
-    /// As the loop does with what comes by a socket.
+    /// Prefetches the state of viewers, as the loop does for datagrams from a socket.
     private mutating func expect(_ shardMessages: ArraySlice<ShardMessageBatch.ShardMessage>) {
         withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.foresight) { paths in
             var count = 0
@@ -56,12 +57,14 @@ extension SFU {
         }
     }
 
-    /// A batch that this relay has made, to be used again.
+    /// Returns a batch that this SFU created, so that it is reused.
     public mutating func takeBack(_ batch: ShardMessageBatch) { shardLinks.takeBack(batch) }
 
-    /// What could not be handed over, for neighbours that do not keep up.
+    /// The number of messages that were dropped because another shard did not keep up.
     public var shardMessagesLost: Int { shardLinks.lost + shardLinks.datagramsLost }
 
+    /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
+    /// other datagrams.
     public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
         guard shardLinks.exist else { return nil }
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
@@ -75,8 +78,8 @@ extension SFU {
 
     // MARK: Datagrams
 
-    /// Hands over what is of a neighbour's peer; answers whether it was. Nobody has authenticated it yet, so that it has a
-    /// queue of its own.
+    /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer. Such datagrams have a
+    /// queue of their own, because they are not authenticated yet.
     mutating func handOver(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
@@ -87,8 +90,8 @@ extension SFU {
         return true
     }
 
-    /// Asks the neighbours whether it is of a peer of theirs that has moved: no more often than peers move, since anybody
-    /// can send what has to be asked about.
+    /// Asks the other shards whether a datagram belongs to a peer of theirs that has migrated. The rate is limited,
+    /// because anybody can send such datagrams.
     mutating func askNeighbours(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
@@ -103,7 +106,7 @@ extension SFU {
     private mutating func note(_ claim: ShardMessageBatch.PathClaim, of peerShard: Int, to path: NetworkPath) {
         switch claim {
         case .taken:
-            // Another peer is behind it now (ICE13).
+            // Another peer uses the path now.
             paths[path] = nil
             probedPaths[path] = nil
             shardLinks.note(path, of: peerShard)
@@ -113,7 +116,7 @@ extension SFU {
         }
     }
 
-    /// Tells what a path is to a peer of ours from now on.
+    /// Notifies the other shards of the state of a path of this shard.
     mutating func tellNeighbours(_ path: NetworkPath, _ claim: ShardMessageBatch.PathClaim) {
         guard shardLinks.exist, path.transport == .udp else { return }
         if claim == .taken, let former = shardLinks.paths[path] { shardLinks.forget(path, of: former) }

@@ -3,13 +3,11 @@ import PCastRTP
 import PCastWebRTC
 
 extension SFU {
-    /// What was counted of each stream.
+    /// The statistics of each stream, including those of its viewers.
     public var figures: [StreamMetrics] { figures(ofViewers: true) }
 
-    /// What was counted of each stream.
-    ///
-    /// - Parameter ofViewers: whether what is known of each viewer is summed up too; without it, a look costs little
-    ///   however many watch.
+    /// Returns the statistics of each stream. If `ofViewers` is false, the viewers' statistics are omitted, and the
+    /// cost does not depend on the number of viewers.
     public func figures(ofViewers: Bool) -> [StreamMetrics] {
         var all: [StreamMetrics] = []
         for index in 0..<streams.endIndex where streams.contains(index) {

@@ -2,11 +2,11 @@ public import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// The media router: publishers' packets in, viewers' packets out, as one value that is told everything and does
-/// nothing.
+/// A selective forwarding unit (RFC 7667, section 3.7) as one value without I/O. It receives publishers' packets and
+/// emits packets for viewers.
 ///
-/// It lets in whoever it is told to let in; who that may be is for others to say. A packet is decrypted where it was
-/// received, copied once into the log of its track, and encrypted from there into each viewer's datagram.
+/// Its caller decides who is admitted. A packet is decrypted where it was received, copied once into the log of its
+/// track, and encrypted from there into each viewer's datagram.
 public struct SFU: ~Copyable, DatagramMachine {
     private(set) var configuration: SFUConfiguration
     var generator: any RandomNumberGenerator & Sendable
@@ -14,76 +14,82 @@ public struct SFU: ~Copyable, DatagramMachine {
     var streams = Slab<PublishedStream>()
     var viewers = Slab<Viewer>()
     var streamPlaces: [StreamID: Int] = [:]
-    /// Streams of other shards', by their publishers' numbers.
+    /// The streams of other shards, by the numbers of their publishers.
     var replicas: [PeerID: Int] = [:]
     var places: [PeerID: PeerIndex] = [:]
-    /// Peers by the fragment that they name in checks, and by the paths that they passed checks on. Each peer has at
-    /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter; see `PeerKeys`.
+    /// The peers by the ufrag that they name in checks. Each peer has at most `PeerKeys.maximumUfrags`.
     var ufrags: [String: PeerIndex] = [:]
+    /// The peers by the paths on which they passed checks. Each peer has at most `ICELiteAgent.maximumPaths`.
     var paths = PathIndex()
-    /// Where peers may have moved to, while they are asked; one each.
+    /// The peers by the path to which they may have migrated and on which they are being checked, at most one each.
     var probedPaths: [NetworkPath: PeerIndex] = [:]
-    /// By what a peer is found that comes from nowhere known.
+    /// The peers by their SSRCs, to find the sender of media from an unknown path.
     var sources = SourceIndex()
 
-    /// The other shards.
+    /// The links to the other shards.
     var shardLinks: ShardLinks
 
-    /// Ours that wait for their answers, and when the first of them is given up, or earlier.
+    /// The unanswered offers of this SFU.
     var offers: [PeerID: OutstandingOffer] = [:]
+    /// The first deadline of an offer, or an earlier time; nil if there is none.
     var offersDeadline: Instant?
 
     var handshakes = HandshakeQueue()
     var deadlines = DeadlineHeap()
-    /// What may be done `Viewer.timerSlack` sooner, when the thread is awake for something else.
+    /// The deadlines that may be served `Viewer.timerSlack` earlier if the thread is awake for another reason.
     var deferrableDeadlines = DeadlineHeap()
     var events = EventQueue()
-    /// Streams and peers that have something to send.
+    /// The streams that have packets to send.
     var busyStreams: [Int] = []
+    /// The peers that have control packets to send.
     var busyPeers: [PeerIndex] = []
-    /// Viewers who have a turn of their own: their pacer lets them go on, or they lack something.
+    /// The viewers that are scheduled on their own, because their pacer allows it or they lack packets.
     var busyViewers: [Int] = []
-    /// Viewers who are heard of next, a few; see `expect`.
+    /// The viewers whose reports are processed next; see `expect`.
     var expectedViewers: [Int] = []
 
-    /// How long the datagram that is being taken in has waited to be.
+    /// The time that the current datagram waited before it was processed.
     var waited = TimeSpan.zero
 
-    /// Datagrams of nobody known.
+    /// The number of datagrams from unknown sources.
     public internal(set) var unknownSourceDatagrams = 0
 
-    /// Packets sent to viewers since the beginning, repeated ones included.
+    /// The number of packets sent to viewers, including retransmissions.
     public internal(set) var packetsForwarded = 0
 
     let cname: String
 
-    /// - Parameter generator: a secure one; it makes passwords.
+    /// Creates an SFU. The generator must be cryptographically secure, because it makes passwords.
     public init(configuration: SFUConfiguration, generator: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
         self.generator = generator
         cname = "pcast"
         shardLinks = ShardLinks(of: configuration.shard, maximumPeers: configuration.maximumPeers)
-        // Looked for now, and not when the first viewer comes.
+        // The library is searched now rather than when the first viewer joins.
         _ = SRTPCipherLibrary.preferred
     }
 
-    /// Names other addresses in every answer from now on.
+    /// Changes the addresses that answers and offers contain from now on.
     public mutating func advertise(_ addresses: [TransportAddress]) { configuration.advertised = addresses }
 
     /// The number of publishers and viewers.
     public var peerCount: Int { streams.count - replicas.count + viewers.count }
 
-    /// Who has an offer of ours has a place, too.
+    /// Whether another peer can be admitted. Unanswered offers count as peers.
     var hasRoom: Bool { peerCount + offers.count < configuration.maximumPeers }
 
+    /// Removes and returns the next event; nil if there is none.
     public mutating func pollEvent() -> SFUEvent? { events.popFirst() }
 
     // MARK: Time
 
+    /// The time at which `advance(to:)` must be called; nil if there is none.
     public var deadline: Instant? {
         Instant.earlier(Instant.earlier(deadlines.first, deferrableDeadlines.first), ownDeadline)
     }
 
+    /// The earliest time at which `advance(to:)` has work to do; nil if there is none. It is before `deadline` if a
+    /// deadline is deferrable.
     public var earliestDeadline: Instant? {
         Instant.earlier(
             Instant.earlier(deadlines.first, deferrableDeadlines.first.map { $0 - Viewer.timerSlack }), ownDeadline)
@@ -91,6 +97,7 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     private var ownDeadline: Instant? { Instant.earlier(handshakes.deadline, offersDeadline) }
 
+    /// Performs the work that is due: handshakes, timeouts, reviews and paced sends.
     public mutating func advance(to now: Instant) {
         processHandshakes(at: now)
         forgetOffers(until: now)
@@ -140,8 +147,8 @@ public struct SFU: ~Copyable, DatagramMachine {
         return heap
     }
 
-    /// Puts a peer's next deadline into the heap, if it comes before the one that stands there. One that has something
-    /// to send is scheduled when that is sent, for until then its deadline is the one that has just come.
+    /// Inserts a peer's next deadline into the heap if it is earlier than the scheduled one. A peer that has something
+    /// to send is scheduled after it was sent, because until then its deadline is the one that just passed.
     mutating func schedule(publisher index: Int) {
         guard !streams[index].hasControl, let deadline = streams[index].deadline else { return }
         if let scheduled = streams[index].scheduled, scheduled <= deadline { return }
@@ -174,14 +181,14 @@ public struct SFU: ~Copyable, DatagramMachine {
         busyPeers.append(place)
     }
 
-    /// Lets a viewer go on that the pacer held back, if it may now.
+    /// Schedules a viewer that the pacer held back, if it may send now.
     mutating func noteTurn(viewer index: Int, at now: Instant) {
         guard let held = viewers[index].sender.pacingDeadline, held <= now else { return }
         giveTurn(viewer: index)
     }
 
-    /// Lets one viewer have what it is to be sent. The others are not asked for its sake: of thousands there is always one
-    /// that lacks a packet, and to ask them all takes as long as a picture.
+    /// Schedules one viewer alone. The others are not served with it: among thousands of viewers one always lacks a
+    /// packet, and to serve them all takes as long as a frame.
     mutating func giveTurn(viewer index: Int) {
         guard !viewers[index].hasTurn else { return }
         viewers[index].hasTurn = true
@@ -259,7 +266,7 @@ public struct SFU: ~Copyable, DatagramMachine {
         schedule(viewer: index)
     }
 
-    /// The viewer's keys are there: it is shown a picture at once where that is possible.
+    /// Starts to send to a viewer that has its keys, with video at once if possible.
     private mutating func startWatching(_ index: Int, at now: Instant) {
         let stream = viewers[index].stream
         viewers[index].isWatching = true
@@ -271,9 +278,8 @@ public struct SFU: ~Copyable, DatagramMachine {
         giveTurn(viewer: index)
     }
 
-    /// - Parameters:
-    ///   - layer: nil asks for none.
-    ///   - isTentative: nobody waits for it.
+    /// Requests a key frame from the publisher or the home shard. A nil layer requests none. A tentative request is one
+    /// that no viewer waits for.
     mutating func requestKeyFrame(stream index: Int, layer: Int?, isTentative: Bool = false) {
         guard let layer else { return }
         if let home = streams[index].home {
@@ -287,7 +293,7 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     // MARK: Ending
 
-    /// Ends a peer's stay. A publisher's stream ends with it, for all its viewers.
+    /// Ends a peer. If it is a publisher, its stream ends for all viewers. An unanswered offer is withdrawn.
     public mutating func end(_ peer: PeerID, reason: StreamEndedReason, at now: Instant) {
         switch places[peer] {
         case .publisher(let index): end(publisher: index, reason: reason, at: now)
@@ -307,7 +313,7 @@ public struct SFU: ~Copyable, DatagramMachine {
             shardLinks.give(.ended(streams[index].peer, reason), to: replica.shard)
         }
         if let home = streams[index].home {
-            // Where it goes on, nobody here takes anything of it.
+            // The stream may continue elsewhere, but this shard has no subscribers any more.
             shardLinks.give(.takers(streams[index].peer, StreamReplica.Takers()), to: home)
             shardLinks.give(.links(streams[index].peer, StreamReplica.Links(), 0..<0), to: home)
         } else {
@@ -324,7 +330,7 @@ public struct SFU: ~Copyable, DatagramMachine {
         events.append(.ended(viewers[index].peer, reason))
     }
 
-    /// Forgets a peer whose last words are sent.
+    /// Removes a peer after its last packets were sent.
     mutating func remove(_ place: PeerIndex) {
         switch place {
         case .publisher(let index):

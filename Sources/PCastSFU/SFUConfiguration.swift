@@ -1,21 +1,25 @@
 public import PCastCore
 public import PCastWebRTC
 
-/// What a relay is made with.
+/// The configuration of an SFU.
 public struct SFUConfiguration: Sendable {
+    /// The certificate for DTLS.
     public var certificate: DTLSCertificate
-    /// Where peers reach us, as they shall see it (ICE9): written into every answer, datagrams first.
+    /// The addresses at which peers reach the SFU, as peers see them. They are the candidates of every answer and
+    /// offer.
     public var advertised: [TransportAddress]
-    /// Offer ICE-TCP on the same addresses.
+    /// Whether ICE-TCP (RFC 6544) is offered on the same addresses.
     public var offersTCP: Bool
-    /// The clock of every sender report (RTCP3).
+    /// The reference by which all wall-clock times are calculated, such as those of sender reports.
     public var clock: WallClockReference
-    /// Further ones are refused.
+    /// The maximum number of peers and unanswered offers. Further peers are rejected.
     public var maximumPeers: Int
-    /// A peer that has not passed a check by then is gone.
+    /// The time within which a peer must pass a check.
     public var setupTimeout: TimeSpan
+    /// The shard that this SFU is.
     public var shard: Shard
 
+    /// Creates a configuration. By default the SFU is the only shard and admits 20,000 peers.
     public init(
         certificate: DTLSCertificate, advertised: [TransportAddress], offersTCP: Bool, clock: WallClockReference,
         maximumPeers: Int = 20_000, setupTimeout: TimeSpan = .seconds(30),
@@ -30,14 +34,14 @@ public struct SFUConfiguration: Sendable {
         self.shard = shard
     }
 
-    /// Values of `a=candidate` for all addresses.
+    /// The values of `a=candidate` for all addresses.
     var candidates: [String] {
         let datagrams = hosts(.udp)
         return offersTCP ? datagrams + hosts(.tcp(.passive)) : datagrams
     }
 
-    /// The addresses listed first are preferred, and each has a priority of its own (RFC 8445, section 5.1.2.1). TCP drops
-    /// the last three bits of a preference.
+    /// Returns host candidates. Addresses that are listed first are preferred, and each has its own priority (RFC 8445,
+    /// section 5.1.2.1). For TCP, a preference has three bits less.
     private func hosts(_ transport: ICECandidate.Transport) -> [String] {
         advertised.enumerated().map { index, address in
             let preference = UInt16(clamping: 65_535 - 8 * index)

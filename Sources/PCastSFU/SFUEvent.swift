@@ -1,19 +1,20 @@
 public import PCastCore
 public import PCastWebRTC
 
-/// What the relay tells whoever let the peers in.
+/// An event that the SFU reports to its driver.
 public enum SFUEvent: Hashable, Sendable {
-    /// Keys are agreed; media can flow.
+    /// The peer has keys, and media can flow.
     case connected(PeerID, SRTPProfile)
-    /// The first packet of the publisher's arrived.
+    /// The first packet of the publisher arrived.
     case mediaStarted(PeerID)
-    /// Silent for five seconds, and heard of again.
+    /// The peer has been silent for five seconds.
     case away(PeerID)
+    /// The peer can be reached again.
     case back(PeerID)
-    /// The row of the data quality's tables that holds for the peer from now on; before the first, all gets through.
+    /// The new data quality of the peer. Before the first event it is good.
     case dataQuality(PeerID, DataQuality)
-    /// The peer is gone, and the relay has forgotten it. A publisher's viewers are told one by one.
+    /// The peer has left, and the SFU has removed it. Each viewer of a publisher has its own event.
     case ended(PeerID, StreamEndedReason)
-    /// A stream connection (ICE-TCP) that is not needed any more.
+    /// A connection (ICE-TCP) that is no longer needed and must be closed.
     case closeConnection(NetworkPath)
 }

@@ -1,65 +1,66 @@
 import PCastCore
 
-/// The other shards, as one of them sees them: where their peers are, and what waits to be handed over to each.
+/// The other shards, as seen by one of them: the paths of their peers, and the messages for each.
 struct ShardLinks {
-    /// Batches for one neighbour at most, where there is one alone; what finds no room in them is lost, like a datagram, and
-    /// counted.
+    /// The maximum number of batches for the only other shard. Messages beyond it are dropped and counted.
     static let maximumBatches = 64
-    /// Where there are many; one that stands still costs the others nothing.
+    /// The minimum number of batches for each of many shards. A shard that does not read has no effect on the others.
     private static let leastBatches = 4
-    /// A neighbour that has so many to read yet is handed full ones alone: it would get one of a packet or two in each turn,
-    /// and the room for minutes were gone in a second.
+    /// The number of unread batches from which a shard receives only full batches. Otherwise it would receive a nearly
+    /// empty batch in each iteration, and its capacity would be used up within a second.
     private static let unreadLimit = 2
 
-    /// Batches of datagrams for one neighbour at most, which anybody can send: a flood of them never takes the room of media.
+    /// The maximum number of batches of unauthenticated datagrams for one shard. A flood of them never uses the
+    /// capacity of media.
     static let maximumDatagramBatches = 32
     private static let leastDatagramBatches = 2
 
-    /// What goes to one neighbour.
+    /// The batches for one shard.
     private struct ShardQueue {
         var open: ShardMessageBatch?
         var full: [ShardMessageBatch] = []
-        /// Handed over, and not given back.
+        /// The number of batches that were delivered and not returned.
         var unread = 0
 
         var count: Int { unread + full.count + (open == nil ? 0 : 1) }
     }
 
-    /// What one neighbour is asked about unknown sources. Apart from what it is given, so that questions never take the room
-    /// of media.
+    /// The questions about unknown sources for one shard. They are separate, so that they never use the capacity of
+    /// media.
     private struct Questions {
         var open: ShardMessageBatch?
-        /// Handed over, and not given back.
+        /// Whether the batch was delivered and not returned.
         var isUnread = false
     }
 
-    /// Batches of questions for one neighbour at a time.
+    /// The number of batches of questions that one shard has at a time.
     static let maximumQuestionBatches = 1
-    /// Questions in a second, and at once. A peer that moves needs one that comes through.
+    /// The maximum rate of questions. One successful question is enough for a peer that migrates.
     static let questionsPerSecond: Int64 = 200
+    /// The maximum number of questions in a burst.
     static let questionBurst: Int64 = 100
 
     let shard: Shard
     private let maximumPaths: Int
     private let laneCapacity: Int
-    /// The neighbour whose peer has passed a check on that path, or is asked there.
+    /// The shard whose peer has passed a check on the path, or is being checked on it.
     private(set) var paths: [NetworkPath: Int] = [:]
     private let datagramCapacity: Int
     private var lanes: [ShardQueue]
-    /// Of datagrams that came to the wrong shard.
+    /// The queues for datagrams that arrived at the wrong shard.
     private var datagramLanes: [ShardQueue]
     private var questions: [Questions]
-    /// When all questions may be asked at once again.
+    /// The time at which a whole burst of questions is available again.
     private var questionsRestored = Instant(nanoseconds: 0)
-    /// What was not asked, having come too often.
+    /// The number of questions that were not asked because of the limits.
     private(set) var unasked = 0
     private var spare: [ShardMessageBatch] = []
-    /// What found no room.
+    /// The number of messages that were dropped.
     private(set) var lost = 0
-    /// Datagrams that found none.
+    /// The number of forwarded datagrams that were dropped.
     private(set) var datagramsLost = 0
 
-    /// - Parameter maximumPeers: of each shard.
+    /// Creates the links of a shard. `maximumPeers` is the limit of each shard.
     init(of shard: Shard, maximumPeers: Int) {
         self.shard = shard
         maximumPaths = shard.count * maximumPeers * 2
@@ -86,9 +87,9 @@ struct ShardLinks {
         if paths[path] == peerShard { paths[path] = nil }
     }
 
-    // MARK: Parcels
+    // MARK: Messages
 
-    /// The batch of a lane in which there is room for one more parcel; nil when there is none.
+    /// Returns the batch of a queue that has capacity for one more message; nil if there is none.
     private static func batch(
         in lane: inout ShardQueue, of capacity: Int, _ byteCount: Int, _ content: ShardMessageBatch.Content,
         for peerShard: Int,
@@ -118,7 +119,7 @@ struct ShardLinks {
         batch(for: peerShard, 0)?.append(shardMessage)
     }
 
-    /// Forwards a datagram that came to the wrong shard.
+    /// Forwards a datagram that arrived at the wrong shard.
     mutating func forward(
         _ bytes: UnsafeRawBufferPointer, to peerShard: Int,
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
@@ -142,7 +143,7 @@ struct ShardLinks {
 
     // MARK: Questions
 
-    /// Whether one more question may be asked; counts as asked when true.
+    /// Whether another question may be asked. If true, it counts as asked.
     mutating func mayAsk(at now: Instant) -> Bool {
         let interval = TimeSpan.seconds(1) / Self.questionsPerSecond
         let restored = max(questionsRestored, now) + interval
@@ -180,7 +181,7 @@ struct ShardLinks {
         return nil
     }
 
-    /// A batch that is to be brought to a neighbour; nil when there is none more.
+    /// Returns the next batch to deliver; nil if there is none.
     mutating func poll() -> (shard: Int, batch: ShardMessageBatch)? {
         for peerShard in lanes.indices {
             if let batch = Self.poll(&lanes[peerShard]) ?? Self.poll(&datagramLanes[peerShard]) {
@@ -201,13 +202,13 @@ struct ShardLinks {
         return batch
     }
 
-    /// Whether anything waits until a neighbour has read what it was handed.
+    /// Whether messages are held until another shard has read earlier ones.
     var isHolding: Bool {
         lanes.contains { $0.open?.isEmpty == false } || datagramLanes.contains { $0.open?.isEmpty == false }
             || questions.contains { $0.open != nil }
     }
 
-    /// A batch that this shard has made, and that was read.
+    /// Returns a batch of this shard that another shard has read.
     mutating func takeBack(_ batch: ShardMessageBatch) {
         switch batch.content {
         case .exchange: lanes[batch.reader].unread -= 1

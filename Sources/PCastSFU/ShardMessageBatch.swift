@@ -1,47 +1,49 @@
 import PCastCore
 
-/// What one shard has for another: made by one thread, taken by another, and given back to the first to be used again, by
-/// rings of whoever drives them. Nothing of it is shared while it is written or read.
+/// Messages from one shard to another. One thread fills a batch, another reads it and returns it to the first for
+/// reuse.
 ///
-/// Unchecked: one thread has it at a time.
+/// The driver transfers batches through ring buffers. It is unchecked `Sendable` because only one thread has it at a
+/// time.
 public final class ShardMessageBatch: @unchecked Sendable {
-    /// One thing that is handed over; bytes lie in the batch.
+    /// A message. Its bytes are stored in the batch.
     enum ShardMessage {
-        /// What came from a peer of the other's, and when it did.
+        /// A datagram from a peer of the other shard, with its arrival time.
         case datagram(Range<Int>, from: NetworkPath, at: Instant)
-        /// What came from nobody known: a peer of the other's, perhaps, that has moved.
+        /// A datagram from an unknown source, which may be a peer of the other shard that has migrated.
         case unknownSource(Range<Int>, from: NetworkPath)
         case path(NetworkPath, PathClaim)
 
-        // Of a stream, by its publisher's number: from its home to a replica.
-        /// A packet of its publisher's in the clear.
+        // The following messages concern a stream, given by its publisher's number, and go from its home to a
+        // replica.
+        /// A decrypted packet of the publisher.
         case media(PeerID, Range<Int>)
         case control(PeerID, Range<Int>)
         case news(PeerID, ReplicaUpdate)
         case ended(PeerID, StreamEndedReason)
 
-        // And back.
+        // The following messages go from a replica to the home of the stream.
         case keyFrameWanted(PeerID, layer: Int, isTentative: Bool)
         case takers(PeerID, StreamReplica.Takers)
-        /// The bytes are estimates.
+        /// A summary of the viewers' links. The bytes are bandwidth estimates.
         case links(PeerID, StreamReplica.Links, Range<Int>)
     }
 
-    /// What a path is to a shard's peer.
+    /// The state of a path for a peer of the sending shard.
     enum PathClaim {
-        /// It has passed a check there.
+        /// The peer has passed a check on the path.
         case taken
-        /// It is asked whether it is there, as what came from there seemed to be its.
+        /// The peer is being checked on the path, because it seems to have sent from there.
         case asked
-        /// Nothing any more.
+        /// The path has no peer any more.
         case left
     }
 
-    /// What a batch holds, each in a queue of its own.
+    /// The kind of messages in a batch. Each kind has its own queue.
     enum Content {
-        /// What shards have for each other.
+        /// Messages between streams and replicas, and about paths.
         case exchange
-        /// Datagrams that came to the wrong shard, and that nobody has authenticated.
+        /// Datagrams that arrived at the wrong shard and are not authenticated.
         case datagrams
         /// Questions about unknown sources.
         case questions
@@ -52,9 +54,9 @@ public final class ShardMessageBatch: @unchecked Sendable {
 
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCapacity, alignment: 64)
     private var byteCount = 0
-    /// The shard that it is made for.
+    /// The shard that reads the batch.
     var reader = 0
-    /// What it holds.
+    /// The kind of its messages.
     var content = Content.exchange
     private(set) var shardMessages: [ShardMessage] = []
 
@@ -68,10 +70,10 @@ public final class ShardMessageBatch: @unchecked Sendable {
         shardMessages.count < Self.parcelCapacity && count <= Self.byteCapacity - byteCount
     }
 
-    /// What is copied begins at a multiple of it, so that numbers may be read where they lie.
+    /// The alignment of copied bytes, so that numbers can be read in place.
     private static let alignment = 8
 
-    /// Keeps a copy of `bytes`; answers where it lies.
+    /// Copies bytes into the batch and returns their range.
     func copy(_ bytes: UnsafeRawBufferPointer) -> Range<Int> {
         let range = byteCount..<byteCount + bytes.count
         UnsafeMutableRawBufferPointer(rebasing: memory[range]).copyMemory(from: bytes)
@@ -81,7 +83,7 @@ public final class ShardMessageBatch: @unchecked Sendable {
 
     func append(_ shardMessage: ShardMessage) { shardMessages.append(shardMessage) }
 
-    /// Whoever has the batch may overwrite them.
+    /// The bytes of a message. The current owner of the batch may overwrite them.
     func bytes(_ range: Range<Int>) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: memory[range])
     }

@@ -1,14 +1,14 @@
-/// Values at addresses that stay, found by small numbers that are used again after a removal.
+/// A container of values at stable addresses, identified by small numbers that are reused after a removal.
 ///
-/// For noncopyable values that own memory (a viewer, a track), which an `Array` cannot hold; reading one neither
-/// copies it nor counts a reference. It grows in chunks and never moves what it holds. Its owner bounds it.
+/// It is meant for noncopyable values that own memory, such as a viewer or a track. Reading a value neither copies it
+/// nor counts a reference. The container grows in chunks, and its owner bounds it.
 struct Slab<Element: ~Copyable>: ~Copyable {
     private static var chunkSize: Int { 64 }
     private var chunks: [UnsafeMutablePointer<Element>] = []
     private var occupied: [Bool] = []
     private var free: [Int] = []
 
-    /// How many values it holds.
+    /// The number of values.
     private(set) var count = 0
 
     init() {}
@@ -20,7 +20,7 @@ struct Slab<Element: ~Copyable>: ~Copyable {
         for chunk in chunks { chunk.deallocate() }
     }
 
-    /// One more than the highest number ever given.
+    /// One more than the highest number ever returned.
     var endIndex: Int { occupied.count }
 
     func contains(_ index: Int) -> Bool { index >= 0 && index < occupied.count && occupied[index] }
@@ -48,13 +48,13 @@ struct Slab<Element: ~Copyable>: ~Copyable {
         return address.move()
     }
 
-    /// Where a value stands until it is removed.
+    /// The address of a value, valid until the value is removed.
     func address(_ index: Int) -> UnsafeMutablePointer<Element> {
         precondition(contains(index), "nothing stands at that number")
         return chunks[index / Self.chunkSize] + index % Self.chunkSize
     }
 
-    /// The value where it stands; a `_read` would lend a copy of its bits.
+    /// The value in place. A `_read` accessor would copy its bits.
     subscript(index: Int) -> Element {
         unsafeAddress { UnsafePointer(address(index)) }
         unsafeMutableAddress { address(index) }

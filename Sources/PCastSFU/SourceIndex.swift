@@ -1,16 +1,17 @@
-/// Peers by the SSRCs that they send with: how one is found that has moved (ICE7).
+/// The peers by the SSRCs that they send with, to find a peer that has migrated.
 ///
-/// An SSRC is unique in a session and no further. Browsers that only watch all report as 1, so that some peers may stand
-/// under one; which of them a packet is from, its authentication tells.
+/// An SSRC is unique only within a session. Browsers that only receive send their reports with the SSRC 1, so several
+/// peers may have the same one. The authentication of the packet determines its sender.
 struct SourceIndex: Equatable {
-    /// Further ones wait for their next check, as each is another attempt to authenticate a packet.
+    /// The maximum number of peers for one SSRC, because each candidate costs one attempt to authenticate. Further
+    /// peers are found by their next check.
     static let maximumPlaces = 8
 
     private var places: [UInt32: [PeerIndex]] = [:]
 
     func candidates(_ source: UInt32) -> [PeerIndex] { places[source] ?? [] }
 
-    /// Answers whether there was room.
+    /// Adds a peer. Returns false if the SSRC has too many.
     mutating func add(_ source: UInt32, _ place: PeerIndex) -> Bool {
         guard places[source, default: []].count < Self.maximumPlaces else { return false }
         places[source, default: []].append(place)

@@ -1,18 +1,23 @@
 public import PCastCore
 
-/// What a relay has counted of one stream: of its publisher's way, and of all its viewers' ways together.
+/// The counters of one stream: of the path from its publisher, and of the paths to all its viewers.
 public struct StreamMetrics: Hashable, Sendable {
-    /// One way's counts since the stream began; they only grow, also when viewers leave.
+    /// The counters of one direction since the stream began. They never decrease, not even when viewers leave.
     public struct Counts: Hashable, Sendable {
+        /// The number of packets.
         public var packets = 0
-        /// Payload.
+        /// The number of payload bytes.
         public var bytes = 0
-        /// As the receiver's reports, or our own counts, tell; before repair.
+        /// The number of lost packets before retransmission, according to receiver reports or the SFU's own count.
         public var packetsLost = 0
+        /// The number of retransmitted packets.
         public var retransmissions = 0
+        /// The number of packets requested by negative acknowledgements (RFC 4585, section 6.2.1).
         public var nacks = 0
+        /// The number of requests for key frames.
         public var keyFrameRequests = 0
 
+        /// Creates counters that are all zero.
         public init() {}
 
         static func += (left: inout Counts, right: Counts) {
@@ -25,35 +30,41 @@ public struct StreamMetrics: Hashable, Sendable {
         }
     }
 
+    /// The identifier of the stream.
     public var stream: StreamID
-    /// What arrived; the requests are those that we made.
+    /// The packets that arrived from the publisher, and the requests of the SFU.
     public var received = Counts()
-    /// What was sent to viewers; the requests are theirs.
+    /// The packets that were sent to viewers, and the viewers' requests.
     public var sent = Counts()
-    /// What arrives at the moment, in bits on the wire; nil in the first second.
+    /// The bit rate that arrives from the publisher, measured on the wire; nil during the first second.
     public var bitrate: Bitrate?
-    /// To the publisher and back; nil before it was measured.
+    /// The round-trip time to the publisher; nil while it is unknown.
     public var roundTrip: TimeSpan?
-    /// What the publisher is asked to stay below for its viewers' sake; nil for nothing.
+    /// The bit rate that the publisher is asked not to exceed because of its viewers' links; nil if there is no limit.
     public var limit: Bitrate?
+    /// The data quality of the publisher's uplink.
     public var quality = DataQuality.good
+    /// The number of viewers that count as such.
     public var viewers = 0
-    /// Of the best layer of the video; nil before its first key frame.
+    /// The dimensions of the best video layer; nil before its first key frame.
     public var dimensions: Dimensions?
-    /// How many viewers have each row.
+    /// The number of viewers with each data quality.
     public var viewerQualities: [DataQuality: Int] = [:]
-    /// How many viewers are sent each layer of the video, by its place in the publisher's order; none is sent no video.
+    /// The number of viewers that receive each video layer, by its index in the publisher's order. Viewers without
+    /// video are not included.
     public var viewersOfLayers: [Int: Int] = [:]
-    /// What the viewers' downlinks carry, all together, of those of which it is known.
+    /// The sum of the estimated bandwidths of the viewers' links.
     public var estimates = Bitrate(bitsPerSecond: 0)
+    /// The number of viewers that `estimates` includes.
     public var estimatedViewers = 0
 
-    /// Whether they are of the viewers of one shard alone, and the rest is told by the stream's home.
+    /// Whether the counters cover only the viewers of one shard that is not the stream's home.
     public var isOfReplica = false
 
+    /// Creates the metrics of a stream without any traffic.
     public init(stream: StreamID) { self.stream = stream }
 
-    /// One for each stream, with the viewers of all shards.
+    /// Merges the metrics of all shards into one element for each stream.
     public static func merged(_ all: [StreamMetrics]) -> [StreamMetrics] {
         let replicas = Dictionary(grouping: all.filter(\.isOfReplica), by: \.stream)
         return all.filter { !$0.isOfReplica }.map { home in

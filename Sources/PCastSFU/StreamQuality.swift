@@ -2,31 +2,32 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What the relay watches of a publisher's way to it, each half second.
+/// The SFU's measurements of a publisher's path, taken each half second.
 struct StreamQuality {
     static let interval = TimeSpan.milliseconds(500)
-    /// The viewers' links are looked at more often: what they do not carry is lost until the publisher heeds it.
+    /// The interval at which viewers' links are examined. It is shorter, because packets beyond a link's rate are lost
+    /// until the publisher reacts.
     static let linksInterval = TimeSpan.milliseconds(200)
 
-    /// Nil before the publisher is connected.
+    /// The time of the next measurement; nil before the publisher is connected.
     var nextLook: Instant?
     var nextLinksLook: Instant?
-    /// Room for what the links are found to carry, so that a look allocates nothing.
+    /// Reused memory for the viewers' estimates, which avoids allocations.
     var links: [Bitrate] = []
-    /// Viewers would take pictures, and none of their links has room for them.
+    /// Whether viewers subscribe to video but no link can carry it.
     var isPictureLeftOut = false
     var machine = PublisherQuality()
-    /// For its viewers' sake, where it has one layer.
+    /// The limit of a single layer because of its viewers' links.
     var sharedLimit = SharedLimit()
-    /// Whatever its viewers could take.
+    /// The limit regardless of its viewers.
     var ceiling = BitrateLimit()
-    /// What was sent to viewers that have left.
+    /// The counters of viewers that have left.
     var departed = StreamMetrics.Counts()
 
-    /// When it was last asked for less than before, or for more.
+    /// The time of the last change of the requested limit.
     private var limitChange: Instant?
     private var lastLimit: Bitrate?
-    /// For so long afterwards what a publisher finds out of its uplink is what it was asked for.
+    /// The time after a change during which the publisher's estimate of its uplink only reflects the requested limit.
     private static let limitEcho = TimeSpan.seconds(10 as Int64)
 
     private var loss = ArrivalLoss()
@@ -38,10 +39,10 @@ struct StreamQuality {
     private var lastBytes = 0
     private var lastPackets = 0
 
-    /// What arrives, in bits on the wire: the mean of the last looks, the recent ones more; nil before the first.
+    /// The bit rate that arrives, measured on the wire: a mean that favors recent values; nil before the first.
     private(set) var bitrate: Bitrate?
 
-    /// IPv4, UDP, RTP with a few extensions, and the cipher's tag.
+    /// The headers of IPv4, UDP and RTP with a few extensions, and the authentication tag, in bytes.
     private static let overhead = 70
 
     mutating func measure(_ receiver: MediaReceiver, at now: Instant) {
@@ -59,21 +60,21 @@ struct StreamQuality {
         bitrate = Bitrate(bitsPerSecond: Int64(mean))
     }
 
-    /// What the stream has when nothing holds it back; nil while nobody knows.
+    /// The bit rate of the stream without any limit; nil while it is unknown.
     func wantedInFull(_ receiver: MediaReceiver) -> Bitrate? {
         receiver.publisherReport?.wanted ?? sharedLimit.wantedInFull ?? bitrate
     }
 
-    /// Since when the publisher has been asked for less than it had; nil while it is not.
+    /// The time since which the publisher has been asked for a lower bit rate; nil if it is not.
     var askedForLess: Instant? { sharedLimit.bitrate == nil ? nil : limitChange }
 
-    /// Notes what the publisher is asked for.
+    /// Records when the requested limit changes.
     mutating func noteLimit(at now: Instant) {
         if sharedLimit.bitrate != lastLimit { limitChange = now }
         lastLimit = sharedLimit.bitrate
     }
 
-    /// What the publisher is asked for, by whoever wants least of it; nil for nothing.
+    /// The bit rate to request from the publisher, which is the lower of both limits; nil if there is none.
     var request: Bitrate? {
         guard let shared = sharedLimit.bitrate, let most = ceiling.request else {
             return sharedLimit.bitrate ?? ceiling.request
@@ -87,7 +88,7 @@ struct StreamQuality {
         let report = receiver.publisherReport
         let pictures = receiver.layers.reduce(0) { $0 + $1.packetsReceived }
         let sounds = receiver.audio?.packetsReceived ?? 0
-        // Of several layers some rest; their counts are no matter of what arrives.
+        // Some of several layers are paused, so their sender reports do not show whether packets are lost.
         if receiver.layers.count == 1 { video.observe(receiver.layers[0].senderReport, packets: pictures) }
         audio.observe(receiver.audio?.senderReport, packets: sounds)
         let isPicturePaused = receiver.layers.indices.allSatisfy { receiver.isResting(.video, layer: $0) }
@@ -108,7 +109,7 @@ struct StreamQuality {
             isLowered: sharedLimit.bitrate != nil, isPictureLeftOut: isPictureLeftOut)
     }
 
-    /// Of the pictures that come, the layer's that has the least: a layer's first ones after a rest come in a rush.
+    /// The lowest jitter of all layers. The first packets of a layer after a pause arrive in a burst.
     private static func jitter(_ receiver: MediaReceiver) -> TimeSpan {
         var least: TimeSpan?
         for index in receiver.layers.indices {

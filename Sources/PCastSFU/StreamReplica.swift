@@ -2,39 +2,39 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What a stream's home knows of its viewers at another shard, as that shard told last.
+/// The home shard's knowledge of the viewers on another shard, as of that shard's last message.
 struct StreamReplica {
-    /// Which tracks anybody takes there.
+    /// The tracks that have subscribers on the shard.
     struct Takers: Hashable {
-        /// Of the video, as bits.
+        /// The video layers, as bits.
         var layers: UInt8 = 0
         var audio = false
     }
 
-    /// What the viewers' links carry, all together.
+    /// A summary of the viewers' links.
     struct Links: Hashable {
         var count = 0
         var limited = 0
         var takers = 0
         var blind = 0
-        /// Those that count as viewers.
+        /// The number of viewers that count as such.
         var counted = 0
     }
 
     let shard: Int
     var takers = Takers()
     var links = Links()
-    /// Of each link that is known.
+    /// The bandwidth estimate of each known link.
     var estimates: [Bitrate] = []
 }
 
-/// What a stream's home tells its replicas of it, beside its packets.
+/// The state of a stream that its home sends to its replicas, in addition to packets.
 struct ReplicaUpdate {
     var isAway: Bool
     var resting: RestingTracks
-    /// What the publisher is asked for.
+    /// The limit that is requested from the publisher.
     var limit: SharedLimit
     var isPictureLeftOut: Bool
-    /// The layers of which the publisher leaves requests for key frames unanswered, as bits.
+    /// The layers whose publisher leaves requests for key frames unanswered, as bits.
     var unansweredLayers: UInt8
 }

@@ -1,12 +1,14 @@
 public import PCastCore
 import PCastWebRTC
 
-/// All that another shard needs to have a replica of a stream: its publisher's packets come to the stream's home, and from
-/// there to the replica, which has viewers of its own and goes on where the home was. What a publisher says once, such as
-/// which source is which layer, the replica would not hear.
+/// The state that another shard needs to create a replica of a stream.
+///
+/// The publisher's packets arrive at the home shard, which forwards them to the replica. Some state, such as which SSRC
+/// is which layer, is sent only once by the publisher, and the replica would miss it.
 public struct StreamSnapshot: Sendable {
+    /// The identifier of the stream.
     public let id: StreamID
-    /// By whose number shards speak of the stream.
+    /// The number of the publisher, by which shards identify the stream.
     let publisher: PeerID
     let media: [NegotiatedMedia]
     let playout: TimeSpan?

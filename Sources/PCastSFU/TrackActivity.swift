@@ -1,14 +1,13 @@
 import PCastCore
 
-/// What arrives of a track: when it last did, and at which rate, with what its packets have around them on the wire
-/// (CC10).
+/// The arrivals of a track: the time of the last packet, and the bit rate on the wire, including headers.
 struct TrackActivity {
     private static let spanCount = 8
     private static let span = TimeSpan.milliseconds(100)
-    /// IPv4, UDP, RTP with a few extensions, and the cipher's tag.
+    /// The headers of IPv4, UDP and RTP with a few extensions, and the authentication tag, in bytes.
     private static let overhead = 70
 
-    /// Bytes of the last 100 ms spans, each at its number modulo eight.
+    /// The bytes of the last spans of 100 ms, each at its number modulo eight.
     private var bytes = SIMD8<Int32>(repeating: 0)
     /// The number of the newest span.
     private var newest: Int64 = 0
@@ -40,13 +39,14 @@ struct TrackActivity {
 
     private func isSilent(at now: Instant) -> Bool { lastArrival.map { now - $0 >= Self.silence } ?? true }
 
-    /// Over the last 0.8 s; nil before so much was seen of it. Of a track that has stopped, before it did.
+    /// The bit rate over the last 0.8 s; nil before that time has passed. If packets have just stopped, it is the last
+    /// bit rate before; later it is nil.
     func bitrate(at now: Instant) -> Bitrate? {
         guard let start, let lastArrival, now - start >= Self.silence, !isSilent(at: now) else { return nil }
         let end = now - lastArrival > Self.span ? lastArrival : now
         var copy = self
         copy.move(to: Self.number(end))
-        // The newest span is not over.
+        // The newest span is incomplete.
         let open = TimeSpan.nanoseconds(end.nanoseconds % Self.span.nanoseconds)
         let seconds = (Self.span * Int64(Self.spanCount - 1) + open).seconds
         return Bitrate(bitsPerSecond: Int64(Double(copy.bytes.wrappedSum()) * 8 / seconds))

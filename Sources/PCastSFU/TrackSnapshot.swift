@@ -2,17 +2,17 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// What is known of a track beside its packets.
+/// The state of a track in addition to its packets.
 struct TrackSnapshot {
     var captureClock: CaptureClock?
     var followsReports = false
     var arrivalClock = ArrivalClock()
     var activity = TrackActivity()
-    /// The size of its pictures, as the last key frame told.
+    /// The dimensions of its frames according to the last key frame; nil while they are unknown.
     var dimensions: Dimensions?
-    /// What it takes on the wire; of one that rests, what it took.
+    /// The bit rate on the wire. For a paused track it is the last bit rate; nil while it is unknown.
     var bitrate: Bitrate?
-    /// The newest key frame: its time, and the payload of it that has come.
+    /// The timestamp of the newest key frame, and the size of the payload that has arrived.
     var keyFrame: (timestamp: UInt32, byteCount: Int)?
     var parameterSets = H264ParameterSets()
 }

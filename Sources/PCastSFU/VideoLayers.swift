@@ -1,5 +1,5 @@
-/// The layers of a stream's video in the order in which the publisher offered them, at addresses that stay; one where
-/// there is no simulcast, and one that does not exist where there is no video.
+/// The layers of a stream's video in the publisher's order, at stable addresses. There is one without simulcast, and
+/// one that does not exist without video.
 struct VideoLayers: ~Copyable {
     private let tracks: UnsafeMutablePointer<PublishedTrack>
     let count: Int
@@ -18,10 +18,10 @@ struct VideoLayers: ~Copyable {
 
     var indices: Range<Int> { 0..<count }
 
-    /// Whether there is video at all.
+    /// Whether the stream has video.
     var exist: Bool { tracks.pointee.exists }
 
-    /// Where a layer stands.
+    /// The address of a layer.
     func address(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
         precondition(indices.contains(index), "no such layer")
         return tracks + index

@@ -2,40 +2,40 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// A viewer: how it is reached, and where it stands in the tracks of its stream.
+/// A viewer: its transport, and its positions in the tracks of its stream.
 struct Viewer: ~Copyable {
-    // What each packet asks for, together; see `prefetch`.
+    // These members are read for each packet and are therefore adjacent; see `prefetch`.
 
     let stream: Int
     var isWatching = false
     var isEnding = false
-    /// Whether it is sent sound.
+    /// Whether the viewer is sent audio.
     var hears = true
-    /// The layer that it is sent, and the one that it shall have.
+    /// The layer that the viewer is sent, and the layer that it should receive.
     var layers = LayerSwitch()
-    /// The layer that it had before, whose packets it may still ask for.
+    /// The previous layer, whose packets the viewer may still request.
     var formerLayer: Int?
-    /// While its link is emptied.
+    /// The pause that empties the viewer's link; nil if there is none.
     var drain: CongestionPause?
     var deadlines: PeerDeadlines
     var quality = DownlinkQuality()
     var sender: MediaSender
     var transport: SecureTransport
 
-    // What reports ask for as well.
+    // These members are also read for reports.
 
     let peer: PeerID
     var isAway = false
     var hasControl = false
-    /// It waits for a turn of its own; see `SFU.giveTurn`.
+    /// Whether the viewer is scheduled on its own; see `SFU.giveTurn`.
     var hasTurn = false
-    /// See ``PeerOptions/isCounted``.
+    /// Whether the viewer counts in statistics; see ``PeerOptions/isCounted``.
     let isCounted: Bool
-    /// The layers that it counts as a taker of, as bits.
+    /// The layers that the viewer subscribes to, as bits.
     var takenLayers: UInt8 = 0
     var scheduled: Instant?
     var selection = LayerSelection()
-    /// How long it wishes to hold pictures at least.
+    /// The minimum time that the viewer holds frames; nil if it sets none.
     let playout: TimeSpan?
     var keyFrames = KeyFrameBudget()
     var routes: PeerKeys
@@ -54,7 +54,7 @@ struct Viewer: ~Copyable {
         deadlines = PeerDeadlines(terms, began: began)
     }
 
-    /// See `Prefetch`.
+    /// Prefetches the memory of one step; see `Prefetch`.
     @inline(__always)
     mutating func prefetch(_ step: Prefetch) {
         if step == .own { Prefetch.bring(&isWatching, through: &quality.repair) }
@@ -62,7 +62,7 @@ struct Viewer: ~Copyable {
         sender.prefetch(step)
     }
 
-    /// Answers the paths that mean nothing any more.
+    /// Adds a path and returns the paths that are no longer valid.
     mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
         routes.add(path: path)
         var routes = routes
@@ -71,7 +71,8 @@ struct Viewer: ~Copyable {
         return stale
     }
 
-    /// Until when what is not paced waits at most for something else that wakes the thread: thousands would do so one by one.
+    /// The deadline for everything that is not paced. It includes `timerSlack`, because thousands of viewers would
+    /// otherwise wake the thread one by one.
     var deferrableDeadline: Instant? {
         mutating get {
             let due = Instant.earlier(transport.deadline, deadlines.next)
@@ -82,23 +83,24 @@ struct Viewer: ~Copyable {
 
     var pacingDeadline: Instant? { mutating get { transport.canSend ? sender.pacingDeadline : nil } }
 
-    /// For so long; between two pictures there is less.
+    /// The time by which a deadline may be deferred. It is longer than a frame interval, so that frames wake the
+    /// thread.
     static let timerSlack = TimeSpan.milliseconds(40)
 
-    /// Whether anything but the pacer wants to go on now.
+    /// Whether anything except a paced send is due.
     mutating func hasDeadline(at now: Instant) -> Bool {
         if let checks = transport.deadline, checks <= now { return true }
         guard transport.canSend, let deadline = sender.unpacedDeadline else { return false }
         return deadline <= now
     }
 
-    /// Writes checks, handshakes and reports that are due; true when the batch is full.
+    /// Writes checks, handshakes and reports that are due. Returns true if the batch is full.
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
         return sender.pollReports(through: &transport, into: &batch, wallTime: wallTime, at: now)
     }
 
-    /// Whether `poll` has anything to write that does not wait for packets.
+    /// Whether `poll` has anything to write that does not wait for media.
     mutating func wantsToSpeak(at now: Instant) -> Bool {
         if transport.hasOutput { return true }
         guard let deadline = sender.reportDeadline else { return false }
@@ -107,12 +109,10 @@ struct Viewer: ~Copyable {
 
     // MARK: Media
 
-    /// What its link carries, sound and all, as far as is known.
+    /// The estimated bit rate that the link carries, including audio.
     var allowance: Bitrate { mutating get { sender.targetBitrate } }
 
-    /// Sends what there is of the sound; true when the batch is full.
-    ///
-    /// - Parameter count: goes up by one for each packet.
+    /// Sends the available audio, and adds the number of packets to `count`. Returns true if the batch is full.
     mutating func sendSound(
         _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> Bool {
@@ -124,24 +124,23 @@ struct Viewer: ~Copyable {
         return false
     }
 
-    /// What the link is tried with is no data.
+    /// Updates counters after sending. Probes do not count as data.
     private mutating func note(_ turn: MediaSender.Turn, count: inout Int, at now: Instant) {
         count += turn.packets
         if turn.data > 0 { deadlines.noteData(at: now) }
     }
 
-    /// What became of sending video.
+    /// The result of sending video.
     enum VideoSending {
         case idle
         /// The batch is full.
         case full
-        /// A frame was ended, and another layer is wanted.
+        /// A frame is complete, and the switch of layers may continue.
         case endedFrame
     }
 
-    /// Sends what there is of a layer; where another is wanted, up to the end of the next frame.
-    ///
-    /// - Parameter count: goes up by one for each packet.
+    /// Sends the available video of a layer, and adds the number of packets to `count`. It stops after a frame if a
+    /// switch of layers or a replay is in progress.
     mutating func sendVideo(
         _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> VideoSending {
@@ -156,14 +155,15 @@ struct Viewer: ~Copyable {
         }
     }
 
-    /// Sends again a packet of the layer that was left.
+    /// Retransmits a packet of the layer that was left.
     mutating func resend(
         from former: borrowing PacketLog, into batch: inout DatagramBatch, at now: Instant
     ) -> MediaSender.Sending {
         sender.resend(from: former, through: &transport, into: &batch, at: now)
     }
 
-    /// Sends again what may have been lost of a layer, where too much is lost to wait for who cannot ask (`MissingFeedbackDetector`).
+    /// Retransmits packets of a layer that may have been lost, if so many packets are lost that requests do not arrive
+    /// (`MissingFeedbackDetector`).
     mutating func repeatUnreported(_ log: borrowing PacketLog, at now: Instant) {
         guard quality.repair.losesAnswers, !sender.isCongested,
             let span = quality.silence.takeUnreported(roundTrip: sender.roundTrip, at: now)
@@ -171,27 +171,27 @@ struct Viewer: ~Copyable {
         sender.video?.pointee.stream.resend(arrivedIn: span, of: log, roundTrip: sender.roundTrip, at: now)
     }
 
-    /// Goes on with what comes next, if the log has gone on past what was sent.
+    /// Skips to the end of the log if the next audio packet is no longer in it.
     mutating func catchUpSound(_ log: borrowing PacketLog) {
         guard let audio = sender.audio, audio.pointee.stream.hasFallenBehind(log) else { return }
         audio.pointee.stream.beginAtEnd(of: log)
     }
 
-    /// Nothing is shown until a key frame comes.
+    /// Stops video until a key frame arrives.
     mutating func loseVideo(at now: Instant) {
         sender.video?.pointee.stream.pause()
         layers.lose(at: now)
     }
 
-    /// Whether its link is full, and what comes next has waited too long for it.
+    /// Whether the link is full and the next packet has waited too long.
     mutating func isSendQueueStale(_ log: borrowing PacketLog, at now: Instant) -> Bool {
         guard sender.isCongested, let since = sender.video?.pointee.stream.waiting(in: log)?.since else { return false }
-        // Frames since an old key frame are late in any case, and slower on a full link.
+        // Frames since an old key frame are late in any case, and are sent more slowly on a full link.
         guard layers.backlog == .live else { return false }
         return CongestionPause.isDue(waiting: since, in: log, at: now)
     }
 
-    /// Nothing is shown until its link is empty, and a key frame has come then.
+    /// Stops video until the link is empty and a key frame has arrived after that.
     mutating func leaveOutVideo(at now: Instant) {
         loseVideo(at: now)
         drain = CongestionPause(since: now)

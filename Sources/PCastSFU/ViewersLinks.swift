@@ -1,25 +1,27 @@
 import PCastCore
 import PCastRTP
 
-/// What the links of a stream's viewers carry, as they are gone through one by one.
+/// A summary of the links of a stream's viewers, to which viewers are added one by one.
 struct ViewersLinks {
-    /// In percent of the whole: less is a limit.
+    /// A link that carries less than this percentage of the full bit rate is limited.
     private static let tooSmall: Int64 = 85
+    /// The percentage of an estimate that is usable, because retransmissions and variations need the rest.
     private static let usable: Int64 = 95
 
-    /// What the stream has when nothing holds it back; nil while nobody knows.
+    /// The bit rate of the stream without any limit; nil while it is unknown.
     let full: Bitrate?
-    /// A link that was not found to carry less carries the whole.
+    /// The usable bit rate of each link. A link that was not found to carry less is assumed to carry all.
     var estimates: [Bitrate] = []
     private(set) var count = 0
     private(set) var limited = 0
-    /// Viewers that take pictures, and those of them that have no room for any.
+    /// The number of viewers that subscribe to video.
     private(set) var takers = 0
+    /// The number of these viewers whose links cannot carry any video.
     private(set) var blind = 0
 
     init(full: Bitrate?) { self.full = full }
 
-    /// All viewers of a replica.
+    /// Adds all viewers of a replica.
     mutating func add(_ replica: StreamReplica) {
         count += replica.links.count
         limited += replica.links.limited
@@ -28,11 +30,11 @@ struct ViewersLinks {
         estimates.append(contentsOf: replica.estimates)
     }
 
-    /// - Parameter isKnown: the viewer's reports are of this moment.
+    /// Adds a viewer. `isKnown` is whether the viewer's reports are recent.
     mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, takesVideo: Bool, isKnown: Bool) {
         count += 1
         if let full, isKnown {
-            // What is sent again, and what varies, needs some of it.
+            // Retransmissions and variations need a part of the bandwidth.
             let room = Bitrate(bitsPerSecond: estimate.target.bitsPerSecond * Self.usable / 100)
             let carried = estimate.isLimited ? min(room, full) : full
             estimates.append(carried)

@@ -1,24 +1,25 @@
 import PCastCore
 import PCastRTP
 
-/// Parameter sets that wait for the packet behind them, and are sent on with its timestamp.
+/// H.264 parameter sets that wait for the next packet and are sent with its timestamp.
 ///
-/// They belong to the next picture (ITU-T H.264, section 7.4.1.2.3). Some senders give them the timestamp of the picture before,
-/// or one of their own. Receivers take that for a frame without a picture, and Chromium asks for a key frame then.
-/// The packet behind them mostly comes at once. A viewer without it has no use for them.
+/// They belong to the next frame (ITU-T H.264, section 7.4.1.2.3). Some senders give them the timestamp of the frame
+/// before, or one of their own. Receivers take this for a frame without a picture, and Chromium then requests a key
+/// frame. The next packet usually follows at once. Without it, the parameter sets are of no use to a viewer.
 struct WaitingParameterSets {
-    /// A packet that waits. Its payload stands in the log, as an entry that nobody is sent.
+    /// A packet that waits. Its payload is in the log, in an entry that is not sent.
     struct Packet {
         var entry: PacketLog.Entry
         let position: Int64
     }
 
-    /// Of an access unit: a delimiter, some parameter sets and some supplemental information. All go on when there are more.
+    /// The maximum number of waiting packets. An access unit starts with a delimiter, some parameter sets and some
+    /// supplemental information. If there are more, all are sent.
     private static let maximumCount = 8
 
     private var packets: [Packet] = []
 
-    /// Whether a packet of that number waits.
+    /// Whether a packet with the sequence number waits.
     func contains(_ sequence: Int64) -> Bool {
         guard !packets.isEmpty else { return false }
         return packets.contains { $0.entry.sequence == sequence }
@@ -26,7 +27,7 @@ struct WaitingParameterSets {
 
     mutating func removeAll() { packets.removeAll(keepingCapacity: true) }
 
-    /// Keeps a packet if it is to wait; answers whether it is.
+    /// Keeps a packet if it has to wait. Returns true if it was kept.
     mutating func keep(_ entry: PacketLog.Entry, payload: UnsafeRawBufferPointer, in log: inout PacketLog) -> Bool {
         guard KeyFrameDetector.precedesPicture(payload), packets.count < Self.maximumCount,
             let position = log.appendUnnumbered(timestamp: entry.timestamp, arrival: entry.arrival, payload: payload)
@@ -36,7 +37,7 @@ struct WaitingParameterSets {
         return true
     }
 
-    /// The next packet to be sent on before another one; nil when there is none more.
+    /// Removes and returns the next packet to send before another one; nil if there is none.
     mutating func next(before entry: PacketLog.Entry, in log: inout PacketLog) -> Packet? {
         guard !packets.isEmpty,
             let index = packets.indices.min(by: { packets[$0].entry.sequence < packets[$1].entry.sequence }),
@@ -45,7 +46,7 @@ struct WaitingParameterSets {
         let behind = packets[index].entry.sequence + Int64(packets.count)
         var packet = packets.remove(at: index)
         guard packet.position >= log.start else { return next(before: entry, in: &log) }
-        // Where something is missing between them, nobody knows whose they are.
+        // If packets are missing in between, the frame of the parameter sets is unknown.
         if behind >= entry.sequence {
             packet.entry.timestamp = entry.timestamp
             packet.entry.marker = false

@@ -6,6 +6,7 @@ public import Logging
 public struct EscapingLogHandler: LogHandler {
     private var base: any LogHandler
 
+    /// Creates a handler that escapes control characters and forwards records to another handler.
     public init(_ base: any LogHandler) {
         self.base = base
         metadata = base.metadata
@@ -56,7 +57,7 @@ public struct EscapingLogHandler: LogHandler {
         base.log(event: event)
     }
 
-    /// What an error says of itself; a handler writes that.
+    /// An error with the escaped description of another one, because handlers write the description.
     private struct EscapedError: Error, CustomStringConvertible {
         let description: String
     }

@@ -58,7 +58,7 @@ public struct HTTPDownload: Sendable {
     ///     server ignores ranges, the range is taken from the whole response, unless more than `limit` bytes precede
     ///     it.
     ///   - limit: The maximum size of the decoded content in bytes.
-    ///   - patience: The maximum time without new data.
+    ///   - timeout: The maximum time without new data.
     ///   - cookies: The cookies to send and to update; nil for none.
     ///   - take: Receives the head with each piece of the content if the status is 2xx. Returns whether more data is
     ///     wanted.

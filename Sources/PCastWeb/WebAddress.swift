@@ -22,7 +22,7 @@ public struct WebAddress: Sendable, Hashable {
         case "https", "wss": isSecure = true
         default: throw .invalidURI(uri)
         }
-        // By bytes, as clients and servers read it: a combining character behind a slash makes another character of both.
+        // Compares bytes, like clients and servers: a combining character after a slash would change the character.
         let rest = uri[separator.upperBound...].utf8.prefix { $0 != UInt8(ascii: "#") }
         let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         path = String(Substring(rest[end...]))
@@ -32,7 +32,7 @@ public struct WebAddress: Sendable, Hashable {
         self.port = port ?? (isSecure ? 443 : 80)
     }
 
-    /// Host and port; nil for what is neither `NAME`, `NAME:PORT`, `[IPv6]` nor `[IPv6]:PORT`.
+    /// Returns host and port; nil for a text that is neither `NAME`, `NAME:PORT`, `[IPv6]` nor `[IPv6]:PORT`.
     private static func authority(_ text: Substring.UTF8View) -> (host: String, port: Int?)? {
         let colon = UInt8(ascii: ":")
         if text.first == UInt8(ascii: "[") {

@@ -16,7 +16,7 @@ public final class VideoWindow: RenderSurface {
         state.events.finish()
     }
 
-    /// Opens the window, also again after it was closed or lost, and returns when it is there. Harmless while it is open.
+    /// Opens the window, also again after it was closed or lost. Returns when it is open. A second call has no effect.
     public func open() async throws(WindowError) {
         state.isRequested = true
         try await WindowThread.shared.open(state)
@@ -28,8 +28,8 @@ public final class VideoWindow: RenderSurface {
         WindowThread.shared.close(state)
     }
 
-    /// Whether the application opened the window, and since then neither the application nor a person closed it. True while the
-    /// window is lost for any other reason.
+    /// Whether the application opened the window, and since then neither the application nor a person closed it. True
+    /// while the window is lost for any other reason.
     public var isOpenRequested: Bool { state.isRequested }
 
     /// Whether the window is open.

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// A row of the table of imports in `docs/ARCHITECTURE.md`, which is the only source of what a module may import.
+/// A row of the table of imports in `docs/ARCHITECTURE.md`, the only source of the permitted imports of a module.
 private struct ModuleRow {
     let module: String
     let layer: Int
     let imports: Set<String>
 
-    /// Reads a line of the document; nil for a line that is no row of the table.
+    /// Parses a line of the document; nil if the line is not a row of the table.
     init?(_ line: String) {
         let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
         guard line.hasPrefix("| `PCast"), cells.count == 4, let layer = Int(cells[1]) else { return nil }
@@ -24,21 +24,21 @@ private struct ModuleRow {
     }
 }
 
-/// Empty where the document has no table, which fails the test of its completeness.
+/// The rows of the table. They are empty if the document has no table, and then the test of completeness fails.
 private let rows = ModuleRow.all()
 private let allowed = Dictionary(rows.map { ($0.module, $0.imports) }, uniquingKeysWith: { first, _ in first })
 
 /// The modules of layers 0 and 1: no clock, socket, thread, lock or randomness.
 private let pure = rows.filter { $0.layer <= 1 }.map(\.module)
 
-/// What the standard library and the C library offer to everyone; the pure modules may not have the last four.
+/// The modules of the standard library and the C library. The pure modules may not import the last four.
 private let systems: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "Glibc", "Dispatch", "Synchronization",
 ]
 
-@Suite("The architecture is what the picture says")
+@Suite("The modules follow the architecture document")
 struct LayeringTests {
-    @Test("every module stands in the table, and the table names no module that is gone")
+    @Test("every module is in the table, and the table has no removed module")
     func tableIsComplete() {
         #expect(Sources.modules() == allowed.keys.sorted())
     }
@@ -68,7 +68,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("the core asks for no time, chance, thread, lock or socket", arguments: pure)
+    @Test("the core uses no clock, randomness, thread, lock or socket", arguments: pure)
     func coreIsPure(_ module: String) throws {
         let calls = [
             #"\b(Continuous|Suspending)Clock\b"#, #"\bDate\(\)"#, #"\bclock_gettime\b"#, #"\bgettimeofday\b"#,

@@ -3,7 +3,7 @@ import Testing
 
 /// A Markdown document of the repository, with its headings and links.
 private struct Document {
-    /// From the repository's root.
+    /// The path from the repository's root.
     let path: String
     /// The lines outside code blocks.
     private let lines: [String]

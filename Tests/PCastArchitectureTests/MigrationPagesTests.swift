@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// `docs/migrate`: the Swift of its samples stands in a file that is compiled with the tests, and the tests that it names exist.
+/// Each page of `docs/migrate` must match the tests: its Swift samples are in a file that is compiled with the tests,
+/// and the tests that it names exist.
 @Suite("The pages about other SDKs")
 struct MigrationPagesTests {
     private static let pages = ["brightcove", "easelive", "phenix", "quickplay", "videokit"]
@@ -11,12 +12,12 @@ struct MigrationPagesTests {
         return try String(contentsOf: url, encoding: .utf8)
     }
 
-    /// Lines without their indentation, and none that are empty.
+    /// Returns the lines without indentation and without empty lines.
     private func lines(_ text: some StringProtocol) -> [String] {
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// The blocks of Swift.
+    /// Returns the code blocks of Swift.
     private func samples(_ text: String) -> [[String]] {
         text.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "\n```").first }.map { lines($0) }

@@ -5,7 +5,7 @@ enum Sources {
     static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Every Swift file below a folder of the package, with its path from the root.
+    /// Returns every Swift file below a folder of the package, with its path from the root.
     static func files(below folder: String) -> [(path: String, text: String)] {
         let base = root.appendingPathComponent(folder)
         guard let walk = FileManager.default.enumerator(at: base, includingPropertiesForKeys: nil) else { return [] }
@@ -23,7 +23,7 @@ enum Sources {
         return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }
 
-    /// The targets of the manifest: each one's name and the text of its declaration.
+    /// Returns the targets of the manifest: each one's name and the text of its declaration.
     static func targets() throws -> [(name: String, text: Substring)] {
         let manifest = try String(contentsOf: root.appendingPathComponent("Package.swift"), encoding: .utf8)
         guard let list = manifest.range(of: "targets: [\n") else { return [] }
@@ -39,7 +39,7 @@ enum Sources {
         return found
     }
 
-    /// Where the parenthesis that was opened just before `start` is closed.
+    /// Returns the index of the parenthesis that closes the one just before `start`.
     private static func closing(of start: String.Index, in text: Substring) -> String.Index {
         var depth = 1
         var index = start
@@ -52,7 +52,7 @@ enum Sources {
         return text.endIndex
     }
 
-    /// The modules that a file imports, whatever stands before `import` (access level, attribute, kind).
+    /// Returns the modules that a file imports, for every access level, attribute and kind of `import`.
     static func imports(of text: String) -> Set<String> {
         var found: Set<String> = []
         for line in text.split(separator: "\n") {
@@ -67,7 +67,7 @@ enum Sources {
         return found
     }
 
-    /// The text without comments and string literals, so that a word in prose is no finding.
+    /// Returns the text without comments and string literals, so that words in prose are not findings.
     static func code(of text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             var code = ""

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@Suite("The tree is tidy")
+@Suite("Rules of the source tree")
 struct TidyTests {
-    @Test("names say what a thing is, not that it helps")
+    @Test("type names describe the thing, without words like helper")
     func names() {
         for (path, text) in Sources.files(below: "Sources") where !path.hasSuffix(".pb.swift") {
             let code = Sources.code(of: text)
@@ -22,19 +22,19 @@ struct TidyTests {
         }
     }
 
-    @Test("nothing is left to be done later")
+    @Test("no text marks work to do later")
     func unfinished() {
         let words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "not " + "implemented"]
         for (path, text) in Sources.files(below: "Sources") + Sources.files(below: "Tests") {
             for word in words {
-                // As a word of its own: ID3 has a frame whose name ends so.
+                // Only whole words count, because a frame's name in ID3 ends with one of the words.
                 let found = text.range(of: "\\b\(word)\\b", options: .regularExpression)
                 #expect(found == nil, "\(path) says \(word)")
             }
         }
     }
 
-    @Test("programs write to standard output by StandardOutput alone: nothing else survives a closed pipe")
+    @Test("programs write to standard output by StandardOutput only, because it survives a closed pipe")
     func output() {
         for (path, text) in Sources.files(below: "Sources") where !path.hasSuffix("/StandardOutput.swift") {
             let code = Sources.code(of: text)

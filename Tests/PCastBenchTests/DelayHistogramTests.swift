@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastBench
 
-@Suite("Delays in buckets")
+@Suite("The histogram of delays")
 struct DelayHistogramTests {
     @Test(
-        "A delay is told as the end of its bucket, which is a sixteenth above it at most",
+        "a delay is reported as the end of its bucket, at most a sixteenth above it",
         arguments: [1, 2, 15, 16, 31, 32, 33, 63, 64, 100, 1_000, 1_023, 1_024, 5_000, 80_000, 1_000_000] as [Int64])
     func single(_ microseconds: Int64) throws {
         var histogram = DelayHistogram()
@@ -15,7 +15,7 @@ struct DelayHistogramTests {
         #expect(told > Double(microseconds) && told <= Double(microseconds) * 17 / 16 + 0.001)
     }
 
-    @Test("Of many delays the ranks are told, and of several peers' those of all together")
+    @Test("percentiles of many delays are reported, and those of several peers together")
     func many() throws {
         var (early, late) = (DelayHistogram(), DelayHistogram())
         for microseconds in 1...500 as ClosedRange<Int64> { early.add(.microseconds(microseconds)) }
@@ -28,7 +28,7 @@ struct DelayHistogramTests {
         }
     }
 
-    @Test("What is longer than a second stands in the last bucket, and of nothing nothing is told")
+    @Test("delays above a second are in the last bucket, and an empty histogram reports nothing")
     func ends() throws {
         var histogram = DelayHistogram()
         #expect(histogram.percentile(0.5) == nil)

@@ -8,13 +8,13 @@ import Testing
 
 @testable import PCastCLI
 
-/// What cannot be used is refused before anything begins.
+/// Unusable arguments are rejected before anything starts.
 struct RefusalTests {
     private func nothingSet(for command: String) throws -> Settings {
         Settings(command: command, environment: [:], file: try ConfigurationFile(text: "", path: "pcast.conf"))
     }
 
-    @Test("An encoder that there is not is refused by the names of those of the codec")
+    @Test("an unknown encoder is rejected with the names of those of the codec")
     func encoders() throws {
         let settings = try nothingSet(for: "publish")
         for encoder in ["automatic", "software", "libx264", "h264_vaapi"] {
@@ -33,7 +33,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("A recording is refused whose ending names nothing that can be written")
+    @Test("a recording with an unknown file extension is rejected")
     func recordings() throws {
         let settings = try nothingSet(for: "subscribe")
         for file in ["a.mp4", "a.MKV", "a.webm"] {
@@ -46,7 +46,7 @@ struct RefusalTests {
         #expect(failure?.sentence?.contains(".mp4, .mkv, .webm") == true)
     }
 
-    @Test("The first frame's time is a time, belongs to a timeline, and is that of the first item")
+    @Test("the first frame's time is a valid time, needs a timeline, and is that of the first item")
     func timelineStart() throws {
         let start = ["--timeline-start", "2026-01-31T12:00:00.000Z"]
         let play = try PlayCommand.parse(["a.mp4", "b.mp4", "--timeline", "NHL/1"] + start)
@@ -64,7 +64,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("An overlay is a programme's name, or a folder that is there and has a page")
+    @Test("an overlay is a program's name, or an existing folder with a page")
     func overlays() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -79,7 +79,7 @@ struct RefusalTests {
         #expect(try PlayOverlay.folder(folder.path) == folder.path)
     }
 
-    @Test("A folder of files that is not there is refused")
+    @Test("a missing folder of files is rejected")
     func files() throws {
         let settings = try nothingSet(for: "serve")
         let folder = FileManager.default.temporaryDirectory.path
@@ -91,7 +91,7 @@ struct RefusalTests {
         #expect(failure?.sentence?.contains("--media-directory") == true)
     }
 
-    @Test("Who names a platform that is not theirs is told that the token is missing; who names none, all of it")
+    @Test("for another's platform the error names the missing token; without a platform, everything")
     func platforms() {
         #expect(RemoteRun.missing(at: "https://platform.example") == .needsToken)
         #expect(RemoteRun.missing(at: "http://127.0.0.1:1").status == .notAuthorized)
@@ -100,7 +100,7 @@ struct RefusalTests {
         #expect(nothing.status == .nothingToPlay && nothing.sentence?.contains("--uri and --token") == true)
     }
 
-    @Test("An event that is not known is told of as who types it knows it")
+    @Test("an unknown event is reported like a mistyped name")
     func events() {
         let sentence = TimelineProducer.unknown("goal-1").sentence
         #expect(sentence?.contains("“goal-1”") == true && sentence?.contains("pcast timeline add") == true)

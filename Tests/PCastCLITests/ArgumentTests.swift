@@ -4,7 +4,7 @@ import Testing
 @testable import PCastCLI
 
 struct ArgumentTests {
-    @Test("An address to listen on is a host and a port, IPv6 in brackets")
+    @Test("a listening address is a host and a port, with IPv6 in brackets")
     func listen() {
         #expect(ListenArgument(argument: "127.0.0.1:8080") == .standard)
         #expect(ListenArgument(argument: "[::1]:0") == ListenArgument(host: "::1", port: 0))
@@ -14,7 +14,7 @@ struct ArgumentTests {
         }
     }
 
-    @Test("Only loopback addresses count as loopback")
+    @Test("only loopback addresses count as loopback")
     func loopback() {
         #expect(ListenArgument(argument: "localhost:1")?.isLoopback == true)
         #expect(ListenArgument(argument: "127.3.2.1:1")?.isLoopback == true)
@@ -24,7 +24,7 @@ struct ArgumentTests {
         #expect(ListenArgument(argument: "10.0.0.1:1")?.isLoopback == false)
     }
 
-    @Test("The secret of an application may hold colons, and is not printed")
+    @Test("the secret of an application may contain colons, and is not printed")
     func application() {
         let application = ApplicationArgument(argument: "app:se:cret")
         #expect(application == ApplicationArgument(id: "app", secret: "se:cret"))
@@ -33,7 +33,7 @@ struct ArgumentTests {
         for text in ["", "app", "app:", ":secret"] { #expect(ApplicationArgument(argument: text) == nil) }
     }
 
-    @Test("Sizes are even and of a picture, bit rates with or without a unit")
+    @Test("sizes are even and in range, and bit rates have an optional unit")
     func figures() {
         #expect(SizeArgument(argument: "1280x720") == SizeArgument(width: 1280, height: 720))
         for text in ["", "1280", "1280x", "1281x720", "0x0", "1280x720x1", "8192x4096", "-2x16"] {

@@ -5,7 +5,7 @@ import Testing
 
 struct DurationArgumentTests {
     @Test(
-        "Durations are read as people and as ISO 8601 write them",
+        "durations have units or the form of ISO 8601",
         arguments: [
             ("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("1h", 3_600_000), ("1.5s", 1_500), ("0s", 0),
             ("PT10S", 10_000), ("pt0.5s", 500), ("PT1H30M", 5_400_000), ("P1D", 86_400_000),
@@ -16,7 +16,7 @@ struct DurationArgumentTests {
     }
 
     @Test(
-        "What is no duration is refused",
+        "an invalid duration is rejected",
         arguments: [
             "", "10", "s", "ms", "-5s", "+5s", "1e3s", "infs", "nans", "0x10s", "5 s", "1.s", ".5s", "1.2.3s", "P",
             "PT",

@@ -5,7 +5,7 @@ import Testing
 @testable import PCastCLI
 
 struct EventLineTests {
-    @Test("An event is one line, its name and time first, and what stands in it escaped")
+    @Test("an event is one line, its name and time first, with escaped content")
     func escaping() {
         let line = EventLine(
             name: "ended", time: WallTime(millisecondsSinceEpoch: 1_785_585_600_007),
@@ -17,7 +17,7 @@ struct EventLineTests {
     }
 
     @Test(
-        "Times are UTC in ISO 8601 with milliseconds",
+        "times are UTC in ISO 8601 with milliseconds",
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
             (951_782_399_999, "2000-02-28T23:59:59.999Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
@@ -27,7 +27,7 @@ struct EventLineTests {
         #expect(WallTime(millisecondsSinceEpoch: milliseconds).timestampText == text)
     }
 
-    @Test("A figure that is not known, or not finite, is null")
+    @Test("an unknown or infinite metric is null")
     func unknown() {
         #expect(JSONValue.figure(nil) == .null)
         #expect(JSONValue.figure(.nan) == .null)

@@ -6,7 +6,7 @@ import Testing
 struct HelpTests {
     private func help(_ command: any ParsableCommand.Type) -> String { command.helpMessage(columns: 100) }
 
-    @Test("Every command of the contract has its options, and --json")
+    @Test("every specified command has its options, and --json")
     func options() {
         let expected: [(any ParsableCommand.Type, [String])] = [
             (ServeCommand.self, ["--config", "--listen", "--rtc-port", "--advertise", "--data", "--application"]),
@@ -59,7 +59,7 @@ struct HelpTests {
         }
     }
 
-    @Test("The configuration file knows exactly the options of the commands")
+    @Test("the configuration file has exactly the options of the commands")
     func configurationFile() {
         let commands: [(String, any ParsableCommand.Type)] = [
             ("serve", ServeCommand.self), ("publish", PublishCommand.self), ("subscribe", SubscribeCommand.self),
@@ -73,7 +73,7 @@ struct HelpTests {
         }
     }
 
-    @Test("Unusable arguments end with status 2, help with 0")
+    @Test("invalid arguments exit with status 2, and help with 0")
     func status() async {
         #expect(await Program.run(["token", "create", "--help"]) == .ended)
         #expect(await Program.run(["nonsense"]) == .unusableArguments)

@@ -17,7 +17,7 @@ struct LocalCredentialsTests {
         return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
     }
 
-    @Test("Credentials are for this user alone, and are gone with their process")
+    @Test("credentials are readable by this user only, and removed with their process")
     func roundTrip() throws {
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
         let mine = credentials(pid: getpid())
@@ -32,7 +32,7 @@ struct LocalCredentialsTests {
         #expect(!"\(mine)".contains("hush") && !String(reflecting: mine).contains("hush"))
     }
 
-    @Test("Credentials of a process that died are passed over and removed")
+    @Test("credentials of a process that died are skipped and removed")
     func stale() throws {
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
         let null = try Descriptor.null()
@@ -45,7 +45,7 @@ struct LocalCredentialsTests {
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test("A file or directory that others could read or have put there is not trusted")
+    @Test("a file or directory that others can read or could have created is not trusted")
     func foreign() throws {
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
         let file = try LocalCredentialsFile.write(credentials(pid: getpid()), in: directory)
@@ -62,7 +62,7 @@ struct LocalCredentialsTests {
         #expect(throws: CommandFailure.self) { try link.prepare() }
     }
 
-    @Test("A platform is known by its address however that is written")
+    @Test("a platform is recognized by its address in every form")
     func sameAddress() {
         let local = credentials(pid: 1)
         #expect(local.isOf(uri: "http://localhost:8080/"))

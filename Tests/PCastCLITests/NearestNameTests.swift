@@ -4,22 +4,22 @@ import Testing
 
 @testable import PCastCLI
 
-/// What somebody may have meant.
+/// Suggestions for misspelled names.
 struct NearestNameTests {
     private let names = ["listen", "rtc-port", "limit", "tls-port", "trusted-proxy"]
 
     @Test(
-        "The nearest name is found, by letters changed, missing, doubled or swapped",
+        "the nearest name is found if letters are changed, missing, doubled or swapped",
         arguments: [
             ("lsiten", "listen"), ("listn", "listen"), ("rtcport", "rtc-port"), ("limits", "limit"),
             ("trusted_proxy", "trusted-proxy"), ("tls-prot", "tls-port"),
         ])
     func nearest(_ written: String, _ meant: String) { #expect(NearestName.find(written, among: names) == meant) }
 
-    @Test("What is near to nothing is near to nothing", arguments: ["", "x", "colour", "application"])
+    @Test("an unrelated name has no nearest name", arguments: ["", "x", "colour", "application"])
     func nothing(_ written: String) { #expect(NearestName.find(written, among: names) == nil) }
 
-    @Test("An unknown key of the file, or variable, is an error that says which one was meant") func told() {
+    @Test("an unknown key or variable is an error with the nearest name") func told() {
         let key = #expect(throws: CommandFailure.self) {
             try ConfigurationFile(text: "[serve]\nlisen = 127.0.0.1:1", path: "F")
         }
@@ -34,7 +34,7 @@ struct NearestNameTests {
         #expect(variable?.status == .unusableArguments)
     }
 
-    @Test("Limits are set by their names; an unknown one is an error that says which one was meant") func limits()
+    @Test("limits are set by name; an unknown one is an error with the nearest name") func limits()
         throws
     {
         var limits = PlatformLimits()
@@ -54,7 +54,7 @@ struct NearestNameTests {
         #expect(LimitArgument(argument: "viewers") == nil)
     }
 
-    @Test("configs/pcast.conf has every key, and is a file that can be read, with each remark made a line")
+    @Test("configs/pcast.conf has every key, and is valid with each comment made a line")
     func documented() throws {
         let repository = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let path = repository.appendingPathComponent("configs/pcast.conf").path
@@ -77,7 +77,7 @@ struct NearestNameTests {
         var limits = PlatformLimits()
         let written = try #require(all.values["serve.limit"])
         for value in written { try #require(LimitArgument(argument: value)).set(in: &limits) }
-        // What stands there is what holds by itself.
+        // The written values are the defaults.
         #expect(limits == PlatformLimits() && written.count == PlatformLimits.Name.allCases.count)
     }
 }

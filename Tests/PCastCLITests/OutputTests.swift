@@ -5,14 +5,14 @@ import Testing
 @testable import PCastCLI
 
 struct OutputTests {
-    @Test("The lines of a status block stand in columns, and none is wider than the terminal")
+    @Test("the lines of a status block have columns, and none is wider than the terminal")
     func block() {
         let block = StatusBlock(title: "Publishing", rows: [.init("a", "one"), .init("long", "0123456789")])
         #expect(block.lines(width: 80) == ["Publishing", "  a     one", "  long  0123456789"])
         #expect(block.lines(width: 12) == ["Publishing", "  a     one", "  long  012…"])
     }
 
-    @Test("Figures are rounded as people read them, and a dash where nothing was measured")
+    @Test("metrics are rounded for display, and a dash means no measurement")
     func figures() {
         #expect(Figure.bitrate(64_200) == "64 kbit/s")
         #expect(Figure.bitrate(2_480_000) == "2.48 Mbit/s")
@@ -25,7 +25,7 @@ struct OutputTests {
         #expect(TimeSpan.seconds(36_061).clockText == "10:01:01")
     }
 
-    @Test("A publisher that nobody watches says that it is idle, and no rates of zero; its event has the same names")
+    @Test("a publisher without viewers is idle and has no zero rates; its event has the same names")
     func idle() {
         var statistics = PublisherStatistics()
         (statistics.hasSubscribers, statistics.framesEncoded) = (false, 12)
@@ -44,13 +44,13 @@ struct OutputTests {
         #expect(sending() == "812 kbit/s, video target 1.20 Mbit/s")
     }
 
-    @Test("What others have written steers no terminal") func controls() {
+    @Test("untrusted text cannot control the terminal") func controls() {
         #expect(
             Console.sentence("a\u{1B}]0;title\u{7}\n\tb\u{9B}2J\r\u{202E}")
                 == "a\\u{1B}]0;title\\u{7}\n\tb\\u{9B}2J\\r\\u{202E}")
     }
 
-    @Test("A watch link holds its stream and token whatever they are made of")
+    @Test("a watch link contains its stream and token for all their characters")
     func link() {
         #expect(
             WatchLink.text(platform: "http://h:1/", stream: "eu#a/b", token: nil) == "http://h:1/watch/eu%23a%2Fb")

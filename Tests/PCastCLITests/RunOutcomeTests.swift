@@ -12,7 +12,7 @@ struct RunOutcomeTests {
         return RunOutcome(.stream(info), as: role).status
     }
 
-    @Test("A viewer whose publisher ended has ended well; one whose stream was taken away has not")
+    @Test("a viewer succeeds if its publisher ended, and fails if its stream was removed")
     func viewer() {
         #expect(status(.platform, .ended, .viewer) == .ended)
         #expect(status(.platform, .pcastStop, .viewer) == .ended)
@@ -21,7 +21,7 @@ struct RunOutcomeTests {
         #expect(status(.connection, .failed, .viewer) == .failed)
     }
 
-    @Test("A publisher that the platform ended has not ended by itself; one whose source ended has")
+    @Test("a publisher that the platform ended has failed, and one whose source ended has not")
     func publisher() {
         #expect(status(.platform, .ended, .publisher) == .endedByPlatform)
         #expect(status(.source, .ended, .publisher) == .ended)
@@ -31,7 +31,7 @@ struct RunOutcomeTests {
         #expect(RunOutcome(.session(.unauthorized), as: .viewer).status == .notAuthorized)
     }
 
-    @Test("A stream that is not played ends a player as it ends a viewer; what else is not, as nothing to play")
+    @Test("a stream that ends ends its player like a viewer, and a failure is reported")
     func unplayable() {
         func outcome(_ status: RequestStatus?) -> PCastCLI.ExitStatus {
             .of(.noStream("pcast://h/s", status: status, reason: "no"))
@@ -46,13 +46,13 @@ struct RunOutcomeTests {
         }
     }
 
-    @Test("Who plays an address is told of what stands in it, not of options that there are not")
+    @Test("for an address, errors name its own parts, not options that do not exist")
     func addressed() {
         let text = "\(PlayStreams.refusal(of: "pcast://h/s", CommandFailure.needsToken))"
         #expect(text.contains("pcast://h/s") && text.contains("#token=TOKEN") && !text.contains("--token"))
     }
 
-    @Test("What the platform says of a stream is told")
+    @Test("the platform's reason for a stream's end is shown")
     func told() {
         let info = StreamEndedInfo(ender: .platform, reason: .custom, reasonDescription: "lunch")
         let outcome = RunOutcome(.stream(info), as: .viewer)

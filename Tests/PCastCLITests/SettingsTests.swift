@@ -20,7 +20,7 @@ struct SettingsTests {
             file: try ConfigurationFile(text: Self.file, path: "pcast.conf"))
     }
 
-    @Test("The command line counts over the environment, that over the file")
+    @Test("the command line overrides the environment, and that overrides the file")
     func order() throws {
         let given = ListenArgument(host: "given", port: 1)
         let variables = ["PCAST_SERVE_LISTEN": "variable:2", "PCAST_PUBLISH_LISTEN": "other:3"]
@@ -31,7 +31,7 @@ struct SettingsTests {
         #expect(try settings(["PCAST_SERVE_RTC_PORT": "9"]).value("rtc-port", UInt16?.none) == 9)
     }
 
-    @Test("What may be repeated stands once a line in the file, between commas in the environment")
+    @Test("repeatable options are one per line in the file, and separated by commas in the environment")
     func repeated() throws {
         let inFile = [
             ApplicationArgument(id: "a", secret: "secret = # ,1"), ApplicationArgument(id: "b", secret: "two"),
@@ -41,7 +41,7 @@ struct SettingsTests {
         #expect(try settings(variables).values("application", [ApplicationArgument]()).map(\.id) == ["c", "d"])
     }
 
-    @Test("What cannot be understood is refused by its place, and not repeated")
+    @Test("an invalid setting is rejected with its place, and its value is not repeated")
     func unusable() throws {
         let variables = ["PCAST_SERVE_APPLICATION": "topsecret"]
         do {
@@ -55,7 +55,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "A line of the file that cannot be used is named",
+        "an invalid line of the file is named",
         arguments: [
             ("listen = a:1", 1), ("[serve]\n\nlisten", 3), ("[serve]\nport = 1", 2), ("[nonsense]", 1),
             ("[serve]\nvideo = null", 2),

@@ -11,7 +11,7 @@ struct TokenCommandTests {
         try TokenCreateCommand.parse(["--application", "my-application-id:my-secret"] + arguments)
     }
 
-    @Test("A token is the one that the public libraries make")
+    @Test("a token equals the one of the public libraries")
     func vector() throws {
         let token = try create("--expires-at", "1000", "--type", "stream", "--required-tag", "channelAlias:my-channel")
             .encodedToken(at: WallTime(millisecondsSinceEpoch: 0))
@@ -22,7 +22,7 @@ struct TokenCommandTests {
                 + "dHlwZVwiOlwic3RyZWFtXCJ9In0=")
     }
 
-    @Test("The fields stand in one order, whatever the order on the command line")
+    @Test("the fields have a fixed order, whatever the order on the command line")
     func order() throws {
         let token = try create(
             "--capability", "z", "--apply-tag", "t2", "--type", "publish", "--stream", "S", "--session", "X",
@@ -36,14 +36,14 @@ struct TokenCommandTests {
                 + #""applyTags":["t2","t1"],"capabilities":["z","a"],"applicationId":"my-application-id"}"#)
     }
 
-    @Test("A token needs one expiry, and only one")
+    @Test("a token needs exactly one expiry")
     func expiry() {
         #expect(throws: (any Error).self) { try create("--type", "auth") }
         #expect(throws: (any Error).self) { try create("--expires-in", "1s", "--expires-at", "1000") }
         #expect(throws: (any Error).self) { try create("--expires-at", "0") }
     }
 
-    @Test("A token that another secret signed ends with status 3")
+    @Test("a token that another secret signed exits with status 3")
     func verify() throws {
         let token = try create("--expires-at", "1000").encodedToken(at: WallTime(millisecondsSinceEpoch: 0))
         let command = try TokenVerifyCommand.parse([token, "--secret", "bad-secret", "--json"])

@@ -10,7 +10,7 @@ struct TokenPairTests {
             .encodedToken(at: WallTime(millisecondsSinceEpoch: 0))
     }
 
-    @Test("Two tokens are told apart by what they are for, in either order")
+    @Test("two tokens are distinguished by their purpose, in either order")
     func two() throws {
         let (authentication, publishing) = (try token("--type", "auth"), try token("--type", "publish"))
         let pair = TokenPair(authentication: authentication, stream: publishing)
@@ -18,7 +18,7 @@ struct TokenPairTests {
         #expect(try TokenPair([publishing, authentication], isLocal: false) == pair)
     }
 
-    @Test("One token is for both, unless a platform on this computer asks for none to authenticate")
+    @Test("one token serves both purposes, unless a platform on this computer needs none")
     func one() throws {
         let (edge, viewing) = (try token(), try token("--type", "stream"))
         #expect(try TokenPair([edge], isLocal: true) == TokenPair(authentication: edge, stream: edge))
@@ -27,7 +27,7 @@ struct TokenPairTests {
         #expect(try TokenPair([], isLocal: true) == TokenPair(authentication: "", stream: ""))
     }
 
-    @Test("What is no token is refused, and tokens are not printed")
+    @Test("an invalid token is rejected, and tokens are not printed")
     func refused() throws {
         #expect(throws: CommandFailure.self) { try TokenPair(["secret"], isLocal: true) }
         let edge = try token()
@@ -36,7 +36,7 @@ struct TokenPairTests {
         #expect(!"\(pair)".contains("DIGEST") && !String(reflecting: pair).contains("DIGEST"))
     }
 
-    @Test("Fields of nonsense are nothing")
+    @Test("invalid fields are ignored")
     func nonsense() throws {
         #expect(TokenPair.field("uri", of: try token("--uri", "http://h")) == "http://h")
         for text in ["", "DIGEST:", "DIGEST:e30=", "DIGEST:!!!", "DIGEST:W10="] {

@@ -1,4 +1,4 @@
-/// Reads NAL units, independently of the module's own reading.
+/// Parses NAL units, independently of the module's own parser.
 enum AnnexB {
     static func units(_ bytes: [UInt8]) -> [[UInt8]] {
         var units: [[UInt8]] = []
@@ -20,7 +20,7 @@ enum AnnexB {
 
     static func types(_ bytes: [UInt8]) -> [UInt8] { units(bytes).compactMap { $0.first.map { $0 & 0x1F } } }
 
-    /// The units of the asked types alone, or without them.
+    /// Returns the units of the given types only, or of all others.
     static func only(_ types: Set<UInt8>, _ bytes: [UInt8]) -> [UInt8] {
         stream(units(bytes).filter { types.contains($0[0] & 0x1F) })
     }
@@ -35,7 +35,7 @@ enum AnnexB {
         return bytes
     }
 
-    /// The slice types of an access unit, modulo 5: 0 P, 1 B, 2 I (H.264, section 7.4.3).
+    /// Returns the slice types of an access unit, modulo 5: 0 P, 1 B, 2 I (H.264, section 7.4.3).
     static func sliceTypes(_ bytes: [UInt8]) -> [Int] {
         units(bytes).filter { [1, 5].contains($0[0] & 0x1F) }.map { unit in
             var bit = 8

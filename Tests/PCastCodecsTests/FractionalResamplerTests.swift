@@ -2,7 +2,7 @@ import Foundation
 import PCastCodecs
 import Testing
 
-@Suite("Sound read between its samples")
+@Suite("Resampling between samples")
 struct FractionalResamplerTests {
     private func tone(_ frequency: Double, rate: Double, count: Int, channels: Int = 1) -> [Float] {
         (0..<count).flatMap { index in
@@ -24,7 +24,7 @@ struct FractionalResamplerTests {
         return result
     }
 
-    /// Everything but the tone, in decibels below full scale.
+    /// Returns everything but the tone, in decibels below full scale.
     private func error(of samples: [Float], against frequency: Double, rate: Double, place: Double, step: Double)
         -> Double
     {
@@ -38,7 +38,7 @@ struct FractionalResamplerTests {
     }
 
     @Test(
-        "a tone stays a tone from any hardware's rate",
+        "a tone stays a tone from the rate of any hardware",
         arguments: [8_000.0, 16_000, 44_100, 48_000, 96_000, 192_000], [0.99985, 1, 1.0002])
     func rates(_ rate: Double, _ bend: Double) {
         let step = rate / 48_000 * bend
@@ -53,7 +53,7 @@ struct FractionalResamplerTests {
         }
     }
 
-    @Test("up to 20 kHz nothing is lost, and what would fold is taken out")
+    @Test("up to 20 kHz nothing is lost, and aliasing is filtered")
     func band() {
         func level(_ frequency: Double, rate: Double) -> Double {
             let step = rate / 48_000
@@ -71,7 +71,7 @@ struct FractionalResamplerTests {
         #expect(level(60_000, rate: 192_000) < -75)
     }
 
-    @Test("channels stay apart and in order")
+    @Test("channels stay separate and in order")
     func channels() {
         var resampler = FractionalResampler(channels: 2, step: 1)
         append(tone(1_000, rate: 48_000, count: 4_800, channels: 2), to: &resampler)
@@ -80,7 +80,7 @@ struct FractionalResamplerTests {
         #expect(abs(Double(samples[0]) - sin(2 * .pi * 100.5 / 48)) < 1e-3)
     }
 
-    @Test("reading in pieces, forgetting what is behind, is reading at once")
+    @Test("reading in parts, without the past samples, equals reading at once")
     func pieces() {
         let sound = tone(700, rate: 44_100, count: 20_000)
         let step = 44_100.0 / 48_000
@@ -102,7 +102,7 @@ struct FractionalResamplerTests {
         for index in 0..<10_000 { #expect(abs(result[index] - expected[index]) < 1e-4) }
     }
 
-    @Test("a steady level stays as it is, and a new line begins with silence before it")
+    @Test("a constant level stays constant, and a new line starts with silence before it")
     func level() {
         var resampler = FractionalResampler(channels: 1, step: 1.1)
         append(Array(repeating: 0.5, count: 1_000), to: &resampler)

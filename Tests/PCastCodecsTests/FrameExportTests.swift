@@ -25,7 +25,7 @@ import Testing
         return (bytes, stride)
     }
 
-    @Test("planes come out as they are", arguments: [0, 10]) func planes(_ padding: Int) throws {
+    @Test("planes are exported unchanged", arguments: [0, 10]) func planes(_ padding: Int) throws {
         for size in [Dimensions(width: 64, height: 48), Dimensions(width: 322, height: 182)] {
             let frame = Self.random(size, seed: 1)
             let (i420, stride) = try Self.write(frame, .i420, padding: padding)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("red, green and blue are those of BT.601", arguments: [FrameExport.Format.bgra, .rgba])
+    @Test("red, green and blue follow BT.601", arguments: [FrameExport.Format.bgra, .rgba])
     func colours(_ format: FrameExport.Format) throws {
         let size = Dimensions(width: 320, height: 180)
         let frame = Self.random(size, seed: 2)
@@ -72,7 +72,7 @@ import Testing
         #expect(worst <= 2.5)
     }
 
-    @Test("memory that is too small, and rows too short, are refused", arguments: FrameExport.Format.allCases)
+    @Test("too little memory and too short rows are rejected", arguments: FrameExport.Format.allCases)
     func tooSmall(_ format: FrameExport.Format) {
         let frame = Self.random(Dimensions(width: 64, height: 48), seed: 3)
         let count = FrameExport.byteCount(format, dimensions: frame.dimensions)

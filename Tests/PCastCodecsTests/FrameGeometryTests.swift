@@ -28,17 +28,17 @@ import Testing
         return frames
     }
 
-    /// Luma at a relative place.
+    /// Returns the luma at a relative position.
     private static func luma(_ frame: VideoFrame, _ x: Double, _ y: Double) -> Int {
         let (column, row) = (Int(x * Double(frame.dimensions.width)), Int(y * Double(frame.dimensions.height)))
         return Int(frame.planeY[row * frame.strideY + column])
     }
 
     @Test(
-        "a display matrix is applied, and H.264 that has one is not passed on", arguments: [90, 180, 270],
+        "a display matrix is applied, and such H.264 is not passed through", arguments: [90, 180, 270],
         ["film.mp4", "film.mov"])
     func rotation(_ degrees: Int, _ file: String) throws {
-        // Four quarters, each of another grey.
+        // Four quarters, each of another gray.
         let source =
             "color=c=black:s=160x96:r=10:d=1,format=yuv420p,geq=lum='if(lt(Y,H/2),if(lt(X,W/2),40,90),if(lt(X,W/2),140,200))'"
             + ":cb=128:cr=128"
@@ -48,7 +48,7 @@ import Testing
                 "-v", "error", "-y", "-i", raw, "-c", "copy", "-metadata:s:v:0", "rotate=\(degrees)", turned,
             ]
             #expect(try Program.run("ffmpeg", arguments) != nil)
-            // As FFmpeg shows it.
+            // The reference is FFmpeg's own rotation.
             let reference = raw.replacing("raw.mp4", with: "reference.mp4")
             #expect(try Program.run("ffmpeg", ["-v", "error", "-y", "-i", turned] + Self.coder + [reference]) != nil)
             let (frame, wanted) = (try #require(try frames(turned).first), try #require(try frames(reference).first))
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "pixels that are not square become so, and H.264 that has them is not passed on",
+        "non-square pixels become square, and such H.264 is not passed through",
         arguments: [
             ("720x576", "64/45", 1_024, 576, "film.mp4"), ("360x288", "64/45", 512, 288, "film.ts"),
             ("480x480", "2/3", 480, 720, "film.mkv"), ("640x360", "1/1", 640, 360, "film.mp4"),
@@ -82,7 +82,8 @@ import Testing
         }
     }
 
-    /// The worst comb of a frame: how far a row lies outside of its neighbours, on average over its brightest moving part.
+    /// Returns the worst comb artifact of a frame: the mean distance of a row from its neighbors, over the brightest
+    /// moving part.
     private static func combing(_ frame: VideoFrame) -> Double {
         var (sum, count) = (0, 0)
         for row in 1..<frame.dimensions.height - 1 {
@@ -101,13 +102,13 @@ import Testing
     }
 
     @Test(
-        "interlaced films are shown progressive, and H.264 that is interlaced is not passed on",
+        "interlaced video is shown progressive, and interlaced H.264 is not passed through",
         arguments: [("tff", "interleave_top"), ("bff", "interleave_bottom")],
         [["-c:v", "mpeg2video", "-q:v", "3"], ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0"]])
     func interlaced(_ order: (String, String), _ codec: [String]) throws {
         let field = order.0 == "tff" ? "top" : "bottom"
         let isH264 = codec[1] == "libx264"
-        // A bar that moves by much from field to field.
+        // A bar moves by many columns between fields.
         let source =
             "color=c=gray:s=320x240:r=50:d=1[g];color=c=white:s=24x240:r=50:d=1[w];[g][w]overlay=x=mod(n*9\\,296):y=0,"
             + "tinterlace=\(order.1)"
@@ -126,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("what does not move keeps every row of an interlaced film")
+    @Test("still parts keep every row of interlaced video")
     func stillInterlaced() throws {
         let source = "testsrc2=s=320x240:r=25:d=1,trim=end_frame=1,loop=loop=24:size=1,setpts=N/25/TB"
         let options = ["-flags", "+ildct+ilme", "-x264opts", "tff=1", "-crf", "4"]
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("what a viewer receives is upright by the codec's own word: the aspect ratio of the VUI")
+    @Test("viewers receive upright frames by the codec's own aspect ratio in the VUI")
     func receivedRatio() throws {
         let source = "testsrc2=s=320x240:r=10:d=1,setsar=4/3"
         try with("film.h264", ["-f", "lavfi", "-i", source] + Self.coder) { path in
@@ -161,9 +162,9 @@ import Testing
         }
     }
 
-    @Test("a message of display orientation is a rotation")
+    @Test("a display orientation message is a rotation")
     func orientationMessage() {
-        /// anticlockwise_rotation is in units of a turn by 65,536 (H.264, section D.1.27).
+        /// Returns a message; anticlockwise_rotation is in units of a turn by 65,536 (H.264, section D.1.27).
         func unit(_ flags: UInt8, _ angle: UInt16) -> [UInt8] {
             // cancel, hor_flip, ver_flip, 16 bits of angle, period ue(v) "1", extension 0.
             let bits = UInt32(flags) << 21 | UInt32(angle) << 5 | 1 << 4

@@ -4,7 +4,7 @@ import PCastNetworkEmulation
 import Testing
 
 @Suite struct FrameRotatorTests {
-    /// A plane as numbers, row by row.
+    /// Returns a plane as numbers, row by row.
     private static func plane(
         _ pointer: UnsafeMutablePointer<UInt8>, _ stride: Int, _ width: Int, _ height: Int
     ) -> [[UInt8]] {
@@ -31,7 +31,7 @@ import Testing
         return plane
     }
 
-    @Test("every turn and mirroring is exact, in every plane", arguments: FrameRotation.allCases, [0, 1, 2, 3])
+    @Test("every rotation and mirroring is exact, in every plane", arguments: FrameRotation.allCases, [0, 1, 2, 3])
     func exact(_ turn: FrameRotation, _ mirroring: Int) {
         let mirroring = FrameMirroring(rawValue: UInt8(mirroring))
         let rotator = FrameRotator()
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("what changes nothing gives the same picture") func identity() {
+    @Test("the identity returns the same frame") func identity() {
         let frame = SampleFrame.moving(1)
         let rotator = FrameRotator()
         #expect(rotator.turn(frame, by: .none) === frame)
@@ -56,7 +56,7 @@ import Testing
         #expect(rotator.turn(frame, by: .half) !== frame)
     }
 
-    @Test("turns are right angles, and add up") func turns() {
+    @Test("rotations are right angles, and add up") func turns() {
         #expect(FrameRotation(degrees: -90) == .clockwise270)
         #expect(FrameRotation(degrees: 450) == .clockwise90)
         #expect(FrameRotation(degrees: 45) == nil)

@@ -5,7 +5,7 @@ import Testing
 
 struct FrameSqueezerTests {
     @Test(
-        "a picture is drawn into its place, and everything else is black",
+        "a frame is drawn into its rectangle, and everything else is black",
         arguments: [(320, 180), (321, 181), (64, 36)])
     func place(width: Int, height: Int) {
         let pool = VideoFramePool()
@@ -28,7 +28,7 @@ struct FrameSqueezerTests {
             }
         }
         #expect(squeezed.planeU[left / 2] == 90 && squeezed.planeV[left / 2] == 160 && squeezed.planeU[0] == 128)
-        // Out of bounds, and nothing.
+        // Rectangles beyond the frame, and empty ones.
         for odd in [
             FrameRectangle(x: -5, y: -5, width: 5_000, height: 5_000),
             FrameRectangle(x: width + 9, y: 0, width: 10, height: 10),

@@ -2,9 +2,9 @@ import PCastCodecs
 import PCastCore
 import Testing
 
-@Suite("Graphics over pictures")
+@Suite("Graphics over frames")
 struct GraphicTests {
-    /// Half of red in its left half, its colours multiplied by alpha; nothing in its right half.
+    /// Returns premultiplied red in the left half, and nothing in the right half.
     private static func red(_ size: Dimensions, alpha: UInt8 = 255) throws -> Graphic {
         try Graphic(
             premultipliedPNG: PNG.rgba(size) { column, _ in
@@ -29,7 +29,7 @@ struct GraphicTests {
         zip(sample, wanted).allSatisfy { abs($0 - $1) <= 2 }
     }
 
-    @Test("What is opaque covers, in the colours of the picture's matrix; what is transparent changes nothing")
+    @Test("opaque parts cover, in the colors of the frame's matrix; transparent ones have no effect")
     func opaque() throws {
         let size = Dimensions(width: 64, height: 48)
         let red: [(MatrixCoefficients, [Int])] = [(.bt601, [81, 90, 240]), (.bt709, [63, 102, 240])]
@@ -43,7 +43,7 @@ struct GraphicTests {
         }
     }
 
-    @Test("What is half transparent lets half through")
+    @Test("a half transparent part mixes")
     func half() throws {
         let size = Dimensions(width: 64, height: 48)
         let blended = try GraphicBlender().blend(Self.red(size, alpha: 128), over: Self.grey(size))
@@ -51,7 +51,7 @@ struct GraphicTests {
         #expect(Self.isNear(Self.sample(blended, 10, 20), wanted), "\(Self.sample(blended, 10, 20))")
     }
 
-    @Test("A graphic is scaled to each picture, and its colours do not run into nothing")
+    @Test("a graphic is scaled to each frame, and its colors do not mix with transparent ones")
     func scaled() throws {
         let blender = GraphicBlender()
         let graphic = try Self.red(Dimensions(width: 320, height: 180))
@@ -67,7 +67,7 @@ struct GraphicTests {
         }
     }
 
-    @Test("Where nothing is to be seen the picture itself goes on")
+    @Test("a frame that nothing covers is passed on unchanged")
     func empty() throws {
         let frame = Self.grey(Dimensions(width: 64, height: 48))
         let nothing = try Self.red(Dimensions(width: 32, height: 32), alpha: 0)
@@ -75,7 +75,7 @@ struct GraphicTests {
         #expect(try GraphicBlender().blend(nothing, over: frame) === frame)
     }
 
-    @Test("What is no PNG, is cut short or too large is refused")
+    @Test("an invalid, truncated or too large PNG is rejected")
     func refused() throws {
         let whole = PNG.rgba(Dimensions(width: 64, height: 64)) { column, row in [UInt8(column), UInt8(row), 0, 255] }
         #expect(throws: Never.self) { try Graphic(premultipliedPNG: whole) }
@@ -87,7 +87,7 @@ struct GraphicTests {
     }
 }
 
-/// PNG files, not compressed (W3C's PNG specification; RFC 1950 and 1951).
+/// Uncompressed PNG files (W3C's PNG specification; RFC 1950 and 1951).
 private enum PNG {
     static func rgba(_ size: Dimensions, _ pixel: (_ column: Int, _ row: Int) -> [UInt8]) -> [UInt8] {
         var rows: [UInt8] = []

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Bytes that end where readable memory ends, so that reading one byte too far ends the test.
+/// Bytes that end where readable memory ends. Reading one byte too far ends the test.
 final class GuardPages {
     let bytes: UnsafeRawBufferPointer
     private let mapping: UnsafeMutableRawPointer

@@ -7,7 +7,7 @@ import Testing
 @Suite struct H264AccessUnitTests {
     private static let sets: [UInt8] = [0, 0, 0, 1, 0x67, 66, 0xC0, 30, 0x8C] + [0, 0, 0, 1, 0x68, 0xCE, 0x3C]
 
-    /// A slice's beginning: `first_mb_in_slice` 0, then the slice's type in its shortest code.
+    /// Returns a slice's beginning: `first_mb_in_slice` 0, then the slice's type in its shortest code.
     private static func slice(_ header: UInt8, type: Int, firstBlock: Int = 0) -> [UInt8] {
         func golomb(_ value: Int) -> String {
             let binary = String(value + 1, radix: 2)
@@ -20,7 +20,7 @@ import Testing
         return [0, 0, 1, header] + bytes + [0x9A, 0x80]
     }
 
-    @Test("what it holds is told from its units' headers") func kinds() {
+    @Test("the content is derived from the headers of its units") func kinds() {
         let key = H264AccessUnit([0, 0, 0, 1, 9, 0x10] + Self.sets + Self.slice(0x65, type: 7))
         #expect(key.isKeyFrame && key.hasSequenceParameterSet && key.hasPictureParameterSet && key.hasPicture)
         #expect(!key.hasBidirectionalSlices && !key.isDamaged && !key.hasUnspecifiedUnits)
@@ -34,18 +34,18 @@ import Testing
             #expect(unit.hasPicture && !unit.isKeyFrame && !unit.isDamaged)
             #expect(unit.hasBidirectionalSlices == isBidirectional)
         }
-        // A later slice counts as well, wherever in the picture it begins.
+        // A later slice counts as well, wherever in the frame it begins.
         let far = H264AccessUnit(Self.slice(0x41, type: 5) + Self.slice(0x01, type: 6, firstBlock: 35_000))
         #expect(far.hasBidirectionalSlices && !far.isDamaged)
     }
 
-    @Test("what cannot be is damaged")
+    @Test("impossible content is damaged")
     func damage() {
         let slice = Self.slice(0x41, type: 5)
         #expect(H264AccessUnit([]).isDamaged)
         #expect(H264AccessUnit([1, 2, 3, 4, 5, 6, 7]).isDamaged)
         #expect(H264AccessUnit([0, 0, 0, 1]).isDamaged)
-        #expect(H264AccessUnit(slice + [0, 0, 1, 0xC1, 0x9A]).isDamaged)  // its forbidden bit
+        #expect(H264AccessUnit(slice + [0, 0, 1, 0xC1, 0x9A]).isDamaged)  // the forbidden bit
         #expect(H264AccessUnit([0, 0, 1, 0x41]).isDamaged)
         #expect(H264AccessUnit([0, 0, 1, 0x41, 0, 0, 0, 0]).isDamaged)
         #expect(H264AccessUnit(Self.slice(0x41, type: 12)).isDamaged)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(
-        "profiles are named, and those that few decode told",
+        "profiles are named, and rarely supported ones are reported",
         arguments: [
             (66, 0xC0, "constrained baseline", true), (66, 0, "baseline", true), (77, 0x40, "main", true),
             (88, 0, "extended", false), (100, 0, "high", true), (100, 0x0C, "constrained high", true),
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "COD5: bidirectional pictures are found in what others have encoded", .enabled(if: Program.hasFFmpeg),
+        "B-frames in encoded video of other encoders are detected", .enabled(if: Program.hasFFmpeg),
         arguments: [
             "-bf 2 -g 25", "-bf 0", "-bf 3 -g 12 -x264-params slices=4:b-pyramid=strict:aud=1",
             "-bf 2 -flags +ilme+ildct",
@@ -84,7 +84,7 @@ import Testing
                     "ffprobe", ["-v", "error", "-show_entries", "frame=pict_type", "-of", "csv=p=0", path]))
             let types = told.split(separator: "\n").map { $0.first! }
             let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-            // Each begins with its delimiter.
+            // Each unit begins with its delimiter.
             var found: [H264AccessUnit] = []
             var current: [UInt8] = []
             for unit in AnnexB.units(bytes) + [[9]] {
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("any bytes are told of, and never more") func mutations() throws {
+    @Test("any bytes are described without a crash") func mutations() throws {
         let encoder = try VideoCodecTests.encoder(.h264, size: Dimensions(width: 96, height: 64))
         let frames = try (0..<4).flatMap {
             try encoder.encode(SampleFrame.moving($0, size: Dimensions(width: 96, height: 64)), forceKeyFrame: $0 == 2)

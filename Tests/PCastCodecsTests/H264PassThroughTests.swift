@@ -5,7 +5,7 @@ import Testing
 @Suite struct H264PassThroughTests {
     private static let size = Dimensions(width: 128, height: 96)
 
-    /// Coded pictures, a key frame each eighth.
+    /// Returns encoded frames with a key frame every eighth.
     private static func frames(_ count: Int = 24) throws -> [EncodedFrame] {
         let encoder = try VideoCodecTests.encoder(.h264, size: size)
         return try (0..<count).flatMap {
@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    /// Without the zero that begins a start code of four bytes.
+    /// Returns the unit without the zero that begins a start code of four bytes.
     private static func trimmed(_ unit: [UInt8]) -> [UInt8] {
         Array(unit[...(unit.lastIndex { $0 != 0 } ?? 0)])
     }
@@ -25,7 +25,7 @@ import Testing
             frame.bytes, isDamaged: isDamaged, timestamp: frame.timestamp, captureTime: frame.captureTime)
     }
 
-    @Test("what can be sent as it is is not touched") func untouched() throws {
+    @Test("frames that can be sent are unchanged") func untouched() throws {
         var through = H264PassThrough()
         for frame in try Self.frames() {
             let passed = try #require(try pass(&through, frame))
@@ -39,7 +39,7 @@ import Testing
         #expect(through.profile?.description == "constrained baseline")
     }
 
-    @Test("COD4: parameter sets that were sent once, or apart, stand before each key frame") func cod4() throws {
+    @Test("parameter sets that are sent once or separately precede each key frame") func cod4() throws {
         let frames = try Self.frames()
         let sets = AnnexB.only([7, 8], frames[0].bytes)
         let delimiter: [UInt8] = [0, 0, 0, 1, 9, 0xF0]
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("nothing is sent before a key frame that can be decoded") func beginning() throws {
+    @Test("nothing is sent before a decodable key frame") func beginning() throws {
         let frames = try Self.frames()
         var through = H264PassThrough()
         for frame in frames[3..<8] { #expect(try pass(&through, frame) == nil) }
@@ -80,7 +80,7 @@ import Testing
         #expect(try pass(&through, frames[17]) != nil)
     }
 
-    @Test("COD11: a damaged picture is held back with all that refers to it, and counted") func damaged() throws {
+    @Test("a damaged frame and all frames that depend on it are discarded and counted") func damaged() throws {
         let frames = try Self.frames()
         var through = H264PassThrough()
         for (number, frame) in frames.enumerated() {
@@ -92,7 +92,7 @@ import Testing
         #expect(through.droppedCount == 11)
     }
 
-    @Test("COD5: times that go back again and again are told, a clock that was set is not") func times() throws {
+    @Test("timestamps that repeatedly go back are reported, and a clock that was set is not") func times() throws {
         let frames = try Self.frames(80)
         func pass(_ times: [Int64]) throws {
             var through = H264PassThrough()
@@ -102,17 +102,17 @@ import Testing
                 #expect(try self.pass(&through, frame) != nil)
             }
         }
-        // Two B-frames between P-frames, in the order of decoding.
+        // There are two B-frames between P-frames, in the order of decoding.
         #expect(throws: PassThroughObstacle.hasReordering) { try pass([0, 3, 1, 2, 6, 4, 5, 9, 7, 8]) }
         #expect(throws: PassThroughObstacle.hasReordering) { try pass([0, 2, 1, 4, 3, 6, 5]) }
-        // As RTSP begins, and clocks that are set.
+        // This is how RTSP begins, and a clock that is set.
         try pass([13] + Array(1...20))
         try pass(Array(1_000...1_010) + Array(1...10))
         try pass(Array(100...120) + Array(90...120) + Array(95...120))
         try pass([5, 5, 5, 6, 6, 7])
     }
 
-    @Test("units of private types, which are other things in RTP, are left out") func privateUnits() throws {
+    @Test("units of private types, which have other meanings in RTP, are dropped") func privateUnits() throws {
         let frames = try Self.frames()
         var through = H264PassThrough()
         for frame in frames {
@@ -121,14 +121,14 @@ import Testing
             let passed = try #require(try pass(&through, marked))
             #expect(AnnexB.units(passed.bytes).map(Self.trimmed) == AnnexB.units(frame.bytes).map(Self.trimmed))
         }
-        // The only slice became one.
+        // The only slice became a unit of a private type.
         var broken = frames[1]
         broken.bytes = [0, 0, 0, 1, 0x5C] + broken.bytes.dropFirst(5)
         #expect(try pass(&through, broken) == nil)
         #expect(through.droppedCount == 1)
     }
 
-    @Test("a new encoder's parameter sets replace the old, under the same number") func replaced() throws {
+    @Test("a new encoder's parameter sets replace those with the same number") func replaced() throws {
         var through = H264PassThrough()
         _ = try pass(&through, try Self.frames()[0])
         let size = Dimensions(width: 320, height: 192)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastCodecs
 
-/// What is asked of a hardware encoder, asked of libx264 in its place, opened well and badly.
+/// The trial of hardware encoders, run with libx264 in place of one, opened with good and bad parameters.
 @Suite struct HardwareEncoderTests {
     private static func model(
         _ parameters: String = "scenecut=0", options: [String: String] = [:], obeysRate: Bool = false,
@@ -23,10 +23,10 @@ import Testing
     }
 
     @Test(
-        "COD3: one that makes IDR pictures with parameter sets when it is asked passes the trial",
+        "an encoder that makes IDR frames with parameter sets on request passes the trial",
         arguments: [
             [HardwareEncoderModel.Surface.memory(isNV12: false)], [.memory(isNV12: true)],
-            // The first way may fail.
+            // The first surface may fail.
             [.vaapi(node: "/dev/dri/none"), .memory(isNV12: false)],
         ])
     func works(_ surfaces: [HardwareEncoderModel.Surface]) {
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(
-        "COD3: one that does not is told from those that do, and why is said",
+        "an encoder that fails the trial is reported with the reason",
         arguments: [
             ("repeat-headers=0", [:], "it made no key frame of its first"),
             ("bframes=2:b-adapt=0", [:], "the video has B-frames"),
@@ -45,12 +45,12 @@ import Testing
         #expect(try #require(found).hasPrefix(reason))
     }
 
-    @Test("COD3: one that is deaf to being asked for a key frame does not pass") func deaf() throws {
+    @Test("an encoder that ignores requests for key frames fails the trial") func deaf() throws {
         let encoder = DeafEncoder(try Self.open(Self.model()))
         #expect(try HardwareEncoderTrial.failure(of: encoder) == "it makes no key frame when it is asked for one")
     }
 
-    @Test("one that is not there fails with what is missing") func absent() {
+    @Test("a missing encoder fails with what is missing") func absent() {
         let unknown = HardwareEncoderModel(name: "h264_nothing", variants: [[:]], obeysRate: false) {
             .success([.memory(isNV12: false)])
         }
@@ -63,7 +63,7 @@ import Testing
         #expect(HardwareEncoderTrial.failure(of: node) != nil)
     }
 
-    @Test("pictures come back alike, whatever the memory they are handed over in", arguments: [false, true])
+    @Test("frames are the same after decoding, whatever the memory of the input", arguments: [false, true])
     func pictures(_ isNV12: Bool) throws {
         let encoder = try Self.open(Self.model(surfaces: [.memory(isNV12: isNV12)]))
         let decoder = try H264Decoder()
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "COD2: a change of the rate is obeyed, by opening it again at a key frame where it cannot otherwise",
+        "a bit rate change is followed, if necessary by reopening the encoder at a key frame",
         arguments: [false, true])
     func cod2(_ obeysRate: Bool) throws {
         let size = Dimensions(width: 320, height: 180)
@@ -103,12 +103,12 @@ import Testing
         func isNear(_ measured: Double, _ asked: Double) -> Bool { measured > 0.75 * asked && measured < 1.25 * asked }
         _ = try measure(seconds: 2)
         #expect(isNear(try measure(seconds: 3), 1_000))
-        // A steep fall cannot wait.
+        // A steep decrease cannot wait.
         try encoder.setBitrate(.kilobits(300))
         _ = try measure(seconds: 2)
         #expect(isNear(try measure(seconds: 3), 300))
         #expect(keyFrames == (obeysRate ? 1 : 2))
-        // A rise can, if it must.
+        // An increase can wait if necessary.
         try encoder.setBitrate(.kilobits(1_000))
         _ = try measure(seconds: 2)
         #expect(isNear(try measure(seconds: 3), obeysRate ? 1_000 : 300))
@@ -117,7 +117,7 @@ import Testing
         #expect(keyFrames == (obeysRate ? 2 : 3))
     }
 
-    @Test("one that fails while it runs is replaced, and the stream goes on with a key frame") func replaced() throws {
+    @Test("an encoder that fails while running is replaced, and the stream continues") func replaced() throws {
         let first = FailingEncoder(try Self.open(Self.model()), failsAt: 5)
         let encoder = ReplaceableVideoEncoder(first, bitrate: .kilobits(1_500)) { bitrate throws(CodecError) in
             try X264Encoder(dimensions: SampleFrame.size, frameRate: 30, bitrate: bitrate)
@@ -129,7 +129,7 @@ import Testing
             #expect(try decoder.decode(frame).count == 1)
             #expect(encoder.name == (number < 5 ? "failing" : "libx264"))
         }
-        // Another size is refused, and replaces nothing.
+        // A frame of another size is rejected, and replaces nothing.
         #expect(throws: CodecError.self) {
             try encoder.encode(SampleFrame.moving(0, size: Dimensions(width: 64, height: 64)), forceKeyFrame: false)
         }
@@ -137,7 +137,7 @@ import Testing
     }
 }
 
-/// An encoder whose hardware fails at a picture.
+/// An encoder whose hardware fails at a frame.
 private final class FailingEncoder: VideoEncoder {
     let name = "failing"
     private let encoder: any VideoEncoder
@@ -157,7 +157,7 @@ private final class FailingEncoder: VideoEncoder {
     func setBitrate(_ bitrate: Bitrate) throws(CodecError) { try encoder.setBitrate(bitrate) }
 }
 
-/// An encoder as NVENC is by default.
+/// An encoder that behaves like NVENC by default.
 private final class DeafEncoder: VideoEncoder {
     let name = "deaf"
     private let encoder: any VideoEncoder

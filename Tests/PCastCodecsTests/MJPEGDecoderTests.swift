@@ -13,7 +13,7 @@ import Testing
             memory.bytes, captureTime: WallTime(millisecondsSinceEpoch: 1_700_000_000_000), timestamp: Self.time)
     }
 
-    /// A JPEG picture of FFmpeg's, and its pixels as FFmpeg reads them, in full range.
+    /// Returns a JPEG image of FFmpeg's, and its pixels as FFmpeg decodes them, in full range.
     private func make(
         _ pixels: String, _ size: Dimensions, source: String = "testsrc2=", quality: Int = 3
     ) throws -> (jpeg: [UInt8], pixels: [UInt8]) {
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Without the segments of a marker.
+    /// Returns the image without the segments of a marker.
     private func without(_ marker: UInt8, _ jpeg: [UInt8]) throws -> [UInt8] {
         var result: [UInt8] = [0xFF, 0xD8]
         var index = 2
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "COD6: pixel for pixel, full range brought to limited range",
+        "MJPEG frames are decoded exactly, and full range becomes limited range",
         arguments: [("yuvj422p", RawPixelFormat.i422), ("yuvj420p", .i420)])
     func pixels(_ pixels: String, _ format: RawPixelFormat) throws {
         let decoder = try MJPEGDecoder()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("COD6: white is white and red is red", arguments: ["yuvj422p", "yuvj420p", "yuvj444p"])
+    @Test("white remains white and red remains red", arguments: ["yuvj422p", "yuvj420p", "yuvj444p"])
     func colours(_ pixels: String) throws {
         let decoder = try MJPEGDecoder()
         for (name, y, u, v) in [("white", 235, 128, 128), ("black", 16, 128, 128), ("red", 81, 90, 240)] {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("pictures without Huffman tables, as cameras send them, are read with those of the standard")
+    @Test("images without Huffman tables, as cameras send them, use those of the standard")
     func withoutTables() throws {
         let (jpeg, _) = try make("yuvj422p", Dimensions(width: 320, height: 180))
         let bare = try without(0xC4, jpeg)
@@ -89,13 +89,13 @@ import Testing
         }
     }
 
-    @Test("a picture cut anywhere is damaged, and the next is whole") func cut() throws {
+    @Test("a truncated image is damaged, and the next is complete") func cut() throws {
         let (jpeg, _) = try make("yuvj422p", Dimensions(width: 320, height: 180))
         let decoder = try MJPEGDecoder()
         let whole = try decode(decoder, jpeg)
         for count in Array(stride(from: 0, to: jpeg.count, by: 97)) + Array(jpeg.count - 40..<jpeg.count) {
             #expect(throws: CodecError.self, "\(count)") { try decode(decoder, Array(jpeg[..<count])) }
-            // Also when what is missing is only told by the coded pixels.
+            // This includes images whose truncation only the coded pixels show.
             if count > 700, count < jpeg.count - 40 {
                 #expect(throws: CodecError.self, "\(count)") {
                     try decode(decoder, Array(jpeg[..<count]) + [0xFF, 0xD9])
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("thousands of mutated pictures throw or are pictures, and never more") func mutations() throws {
+    @Test("thousands of mutated images throw or are images, without a crash") func mutations() throws {
         let kinds = ["yuvj422p", "yuvj420p", "yuvj444p"]
         let pictures = try kinds.map { try make($0, Dimensions(width: 96, height: 64)).jpeg }
         let decoder = try MJPEGDecoder()
@@ -116,7 +116,7 @@ import Testing
         for round in 0..<6_000 {
             var bytes = pictures[round % 3]
             for _ in 0..<Int.random(in: 1...6, using: &generator) {
-                // Half of them in the headers, which are short.
+                // Half of the mutations are in the headers, which are short.
                 let limit = round % 2 == 0 ? bytes.count : 640
                 let index = Int.random(in: 0..<limit, using: &generator)
                 switch Int.random(in: 0..<4, using: &generator) {

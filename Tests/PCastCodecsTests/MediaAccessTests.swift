@@ -4,13 +4,13 @@ import Testing
 @testable import PCastCodecs
 
 struct MediaAccessTests {
-    @Test("What is opened by name is of the schemes that were meant, also where it is enciphered")
+    @Test("names are opened only with the intended schemes, also in encrypted files")
     func schemes() {
         let web = MediaAccess(schemes: ["http", "https"], protocols: ["http", "tcp", "httpproxy"], formats: [])
         for uri in ["http://host/a.ts", "https://host/", "crypto+http://host/a.ts", "crypto:https://host/"] {
             #expect(web.opens(uri), "\(uri)")
         }
-        // Protocols of libavformat that are below others, or lead elsewhere by themselves.
+        // Protocols of libavformat that are below others, or that lead elsewhere.
         for uri in [
             "httpproxy://127.0.0.1:22/a", "tcp://127.0.0.1:22", "crypto:tcp://127.0.0.1:22", "crypto+httpproxy://a/b",
             "concat:http://host/a|http://host/b", "file:///etc/passwd", "/etc/passwd", "subfile,,start,0,end,9,,:/a",
@@ -27,7 +27,7 @@ struct MediaAccessTests {
         #expect(!web.opens("tcp:\u{301}//127.0.0.1/http"))
     }
 
-    @Test("AAC comes in packets that follow each other without a gap")
+    @Test("AAC comes in contiguous packets")
     func sound() throws {
         let encoder = try AACEncoder()
         #expect(encoder.configuration.count >= 2)

@@ -37,7 +37,7 @@ import Testing
     private static let sources = "-f lavfi -i testsrc2=s=320x180:r=25:d=2 -f lavfi -i sine=f=440:r=44100:d=2"
 
     @Test(
-        "every picture once, in the order of presentation, and all sound; and so again after rewinding",
+        "every frame is read once, in the order of presentation, with all audio; and again after rewinding",
         arguments: ["film.mp4", "film.mkv", "film.ts", "film.mov"])
     func film(_ file: String) throws {
         try with(file, "\(Self.sources) -c:v libx264 -bf 3 -g 25 -c:a aac -ac 1 -shortest") { path in
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("one medium alone can be asked for, and be there alone") func oneMedium() throws {
+    @Test("one medium alone can be requested, and can exist alone") func oneMedium() throws {
         try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
             let pictures = try read(try MediaReader(uri: path, select: [.video]))
             #expect(pictures.pictures.count == 50)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("sound is as loud as it was, in both channels of a file with one", arguments: [1, 2])
+    @Test("the volume is unchanged, in both channels of a mono file", arguments: [1, 2])
     func loudness(_ channels: Int) throws {
         let source = "-f lavfi -i aevalsrc=exprs=\(channels == 1 ? "0.5" : "0.5|0.5")*sin(2*PI*440*t):s=44100:d=1"
         try with("tone.wav", source.replacingOccurrences(of: "0.5|0.5*", with: "0.5*sin(2*PI*440*t)|0.5*")) { path in
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("COD7: pictures keep their own uneven times") func variableRate() throws {
+    @Test("frames keep their irregular timestamps") func variableRate() throws {
         let select = "-f lavfi -i testsrc2=s=160x120:r=30:d=2 -vf select='not(mod(n\\,7))+not(mod(n\\,5))' -vsync vfr"
         try with("film.mkv", "\(select) -c:v libx264 -bf 2") { path in
             let content = try read(try MediaReader(uri: path))
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("pictures without times are spaced by the rate, and can be read again") func withoutTimes() throws {
+    @Test("frames without times are spaced by the rate, and can be read again") func withoutTimes() throws {
         try with("film.h264", "-f lavfi -i testsrc2=s=160x120:r=25:d=1 -c:v libx264 -bf 2") { path in
             let reader = try MediaReader(uri: path)
             for _ in 0..<2 {
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "odd sizes are cut to even ones, whatever the pixels",
+        "odd sizes are cut to even ones in every pixel format",
         arguments: ["yuv420p", "yuv444p", "rgb24", "yuvj420p", "gbrp"])
     func oddSizes(_ pixels: String) throws {
         let source = "-f lavfi -i testsrc2=s=65x37:r=5:d=1 -pix_fmt \(pixels) -c:v ffv1"
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test("a still image with transparency is a picture, again and again") func image() throws {
+    @Test("a still image with transparency is a repeated frame") func image() throws {
         try with("still.png", "-f lavfi -i testsrc2=s=64x48:r=1:d=1 -frames:v 1 -pix_fmt rgba") { path in
             let reader = try MediaReader(uri: path)
             for _ in 0..<3 {
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test("what is missing, empty, garbage or cut throws or ends, and never more") func broken() throws {
+    @Test("missing, empty, invalid or truncated files throw or end") func broken() throws {
         #expect(throws: CodecError.self) { try MediaReader(uri: "/nowhere/film.mp4") }
         try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
             let whole = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("errors name an address without what is secret in it") func secrets() {
+    @Test("errors contain an address without its secrets") func secrets() {
         do {
             _ = try MediaReader(uri: "http://user:secret@127.0.0.1:9/live.m3u8?token=abc")
             Issue.record("nobody listens there")
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test(
-        "a relative name with a colon is a path, and a scheme with slashes is none",
+        "a relative name with a colon is a path, and a scheme with slashes is not",
         arguments: [
             ("12:30.mp4", "file:12:30.mp4"), ("rtsp://h/x", "rtsp://h/x"), ("a.mp4", "a.mp4"), ("file:a:b", "file:a:b"),
             ("file:///a%20b", "file:/a b"), ("film:x", "file:film:x"),
@@ -232,9 +232,9 @@ import Testing
         ])
     func locations(_ text: String, _ location: String) { #expect(MediaName.location(text) == location) }
 
-    @Test("pictures and sound are of one program of a transport stream", arguments: [0, 1])
+    @Test("video and audio are from one program of a transport stream", arguments: [0, 1])
     func programs(_ best: Int) throws {
-        // The program with the better pictures has the quieter, simpler sound.
+        // The program with the better video has the quieter, simpler audio.
         let sizes = best == 0 ? ["640x360", "160x90"] : ["160x90", "640x360"]
         let inputs = zip(sizes, [440, 880]).map { size, tone in
             "-f lavfi -i testsrc2=s=\(size):r=25:d=3 -f lavfi -i sine=f=\(tone):r=48000:d=3"

@@ -6,12 +6,12 @@ import Testing
 @Suite struct MediaWriterTests {
     private static let size = Dimensions(width: 320, height: 180)
 
-    /// Two seconds of picture and sound; the picture's size may change in the middle.
+    /// Records two seconds of video and audio. The frame size may change in the middle.
     private func record(_ path: String, _ codec: Codec, hasSound: Bool = true, second: Dimensions = size) throws {
         let writer = try MediaWriter(path: path, tracks: hasSound ? [codec, .opus] : [codec])
         let sound = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         var encoder = try VideoCodecTests.encoder(codec, size: Self.size)
-        // Nothing before a key frame is of use.
+        // Frames before a key frame are useless.
         _ = try encoder.encode(SampleFrame.moving(0, size: Self.size), forceKeyFrame: false)
         for frame in try encoder.encode(SampleFrame.moving(1, size: Self.size), forceKeyFrame: false) {
             try writer.write(frame, at: .zero)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "what a format cannot hold is refused before anything is written",
+        "unsupported content of a format is rejected before writing",
         arguments: [("film.mp4", Codec.vp8), ("film.webm", .h264)])
     func refusedTracks(_ file: String, _ codec: Codec) throws {
         try TemporaryFolder.with { folder in
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(
-        "a recording is whole", .enabled(if: Program.hasFFmpeg),
+        "a recording is complete", .enabled(if: Program.hasFFmpeg),
         arguments: [("film.mp4", Codec.h264), ("film.mkv", .h264), ("film.mkv", .vp8), ("film.webm", .vp8)])
     func whole(_ file: String, _ codec: Codec) throws {
         try TemporaryFolder.with { folder in
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("what was recorded is read back alike, picture and sound beginning together") func readBack() throws {
+    @Test("a recording is read back unchanged, with video and audio from the same start") func readBack() throws {
         try TemporaryFolder.with { folder in
             try record("\(folder)/film.mp4", .h264)
             let reader = try MediaReader(uri: "\(folder)/film.mp4")
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("a change of size in the middle is kept in the stream", .enabled(if: Program.hasFFmpeg))
+    @Test("a change of size is kept in the stream", .enabled(if: Program.hasFFmpeg))
     func otherSize() throws {
         try TemporaryFolder.with { folder in
             let path = "\(folder)/film.mkv"
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("what cannot be recorded throws") func errors() throws {
+    @Test("unsupported recordings throw") func errors() throws {
         #expect(throws: CodecError.self) { try MediaWriter(path: "film.avi", tracks: [.h264]) }
         try TemporaryFolder.with { folder in
             #expect(throws: CodecError.self) { try MediaWriter(path: "\(folder)/missing/film.mp4", tracks: [.h264]) }
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("a damaged key frame at the beginning does not end the recording") func damagedBeginning() throws {
+    @Test("a damaged first key frame does not end the recording") func damagedBeginning() throws {
         try TemporaryFolder.with { folder in
             let writer = try MediaWriter(path: "\(folder)/film.mp4", tracks: [.h264])
             let encoder = try VideoCodecTests.encoder(.h264, size: Self.size)

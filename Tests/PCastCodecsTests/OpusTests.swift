@@ -5,7 +5,7 @@ import PCastNetworkEmulation
 import Testing
 
 @Suite struct OpusTests {
-    /// A voice-like tone: harmonics of a pitch that glides, which Opus codes as speech.
+    /// Returns a voice-like tone: harmonics of a gliding pitch, which Opus codes as speech.
     private func voice(samples: Int, from first: Int = 0) -> [Int16] {
         (first..<first + samples).map { index in
             let time = Double(index) / 48_000
@@ -29,7 +29,7 @@ import Testing
         zip(left, right).reduce(0.0) { $0 + pow(Double($1.0) - Double($1.1), 2) }
     }
 
-    @Test("a tone comes back in its pitch and loudness", arguments: [1, 2]) func roundTrip(_ channels: Int) throws {
+    @Test("a tone keeps its pitch and loudness", arguments: [1, 2]) func roundTrip(_ channels: Int) throws {
         let encoder = try OpusEncoder(channels: channels, bitrate: .kilobits(64))
         let decoder = try OpusDecoder(channels: channels)
         var heard: [Int16] = []
@@ -52,7 +52,7 @@ import Testing
         #expect(abs(Double(crossings) / (Double(left.count) / 48_000) - 440) < 4)
     }
 
-    @Test("sound in pieces of any length becomes packets of 20 ms with the times of their samples") func pieces() throws
+    @Test("audio in parts of any length becomes packets of 20 ms with the times of their samples") func pieces() throws
     {
         let encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         var ticks: Int64 = 100
@@ -65,7 +65,7 @@ import Testing
         #expect(times == [100, 1_060, 2_020, 2_980, 3_940])
     }
 
-    @Test("COD1: a lost packet comes back from the next one better than it can be made up") func cod1() throws {
+    @Test("a lost packet is recovered from the next one with better quality than concealment") func cod1() throws {
         let encoder = try OpusEncoder(channels: 1, bitrate: .kilobits(32))
         encoder.setExpectedLoss(percent: 25)
         let packets = try encoder.encode(frame(voice(samples: 48_000 * 3)))
@@ -92,7 +92,7 @@ import Testing
         #expect(corrected < concealed / 2, "\(corrected) \(concealed)")
     }
 
-    @Test("a packet says whether it holds the one before it: with loss expected voice does, without none")
+    @Test("a packet contains the one before it for voice with expected loss, and not otherwise")
     func correction() throws {
         for (loss, channels) in [(25, 1), (25, 2), (0, 1)] {
             let encoder = try OpusEncoder(channels: channels, bitrate: .kilobits(channels == 1 ? 32 : 48))
@@ -108,7 +108,7 @@ import Testing
         #expect(!OpusCorrection.isCarried(by: []) && !OpusCorrection.isCarried(by: [0x08]))
     }
 
-    @Test("a gap is filled in its whole length, with times that lead to the next packet") func gap() throws {
+    @Test("a gap is filled completely, with times up to the next packet") func gap() throws {
         let encoder = try OpusEncoder(channels: 1, bitrate: .kilobits(32))
         let packets = try encoder.encode(frame(voice(samples: 48_000)))
         let decoder = try OpusDecoder(channels: 2)
@@ -120,7 +120,7 @@ import Testing
         #expect(try decoder.conceal(.seconds(Int64(3_600)), before: packets[14]).count == 50)
     }
 
-    @Test("the bitrate can be changed while it runs") func bitrate() throws {
+    @Test("the bit rate can change while it runs") func bitrate() throws {
         let encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(96))
         func size() throws -> Int {
             try encoder.encode(frame(voice(samples: 48_000))).reduce(0) { $0 + $1.bytes.count } * 8
@@ -132,7 +132,7 @@ import Testing
         #expect((14_000..<34_000).contains(low), "\(low)")
     }
 
-    @Test("what is no packet throws, and never more") func garbage() throws {
+    @Test("an invalid packet throws") func garbage() throws {
         var generator = SeededGenerator(seed: 3)
         let decoder = try OpusDecoder(channels: 2)
         func decode(_ bytes: [UInt8]) throws -> AudioFrame {

@@ -37,7 +37,7 @@ import Testing
     private static let sources = "\(pictures) -f lavfi -i sine=f=440:r=44100:d=2"
 
     @Test(
-        "H.264 of every container comes as it is coded, whole, with its times, and its sound decoded; and so again",
+        "H.264 of every container is passed through with its times, with decoded audio, and again",
         arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv", "film.mov"],
         [("baseline", "constrained baseline"), ("main", "main"), ("high", "high")])
     func containers(_ file: String, _ profile: (String, String)) throws {
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "COD5: B-frames are noticed, and the pictures decoded",
+        "B-frames are detected, and the video is decoded",
         arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv"])
     func cod5(_ file: String) throws {
         try with(file, "\(Self.sources) -c:v libx264 -bf 2 -g 25 -c:a aac -shortest") { path in
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "what receivers of WebRTC do not decode is not passed through, and why is said",
+        "video that WebRTC receivers cannot decode is not passed through, with the reason",
         arguments: [
             ("film.mkv", "-c:v libvpx -deadline realtime", PassThroughObstacle.codec("vp8")),
             ("film.mkv", "-pix_fmt yuv422p -c:v libx264 -bf 0", .profile(H264Profile(number: 122, constraints: 0))),
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("COD5: B-frames that begin on the way are noticed there, and decoded from the next key frame on")
+    @Test("B-frames that begin later are detected, and video is decoded from the next key frame on")
     func later() throws {
         try TemporaryFolder.with { folder in
             let plain = "\(folder)/plain.ts"
@@ -122,18 +122,17 @@ import Testing
             #expect(content.pictures.count >= 40)
             let times = content.coded.map(\.timestamp.ticks) + content.pictures.map(\.timestamp.ticks)
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
-            // What is read again is decoded at once.
+            // After rewinding, video is decoded at once.
             try reader.rewind()
             #expect(try read(reader).coded.isEmpty)
         }
     }
 
-    @Test("pictures whose lengths do not fit are held back until the next key frame, and counted") func lengths() throws
-    {
+    @Test("frames with wrong lengths are dropped until the next key frame, and counted") func lengths() throws {
         try with("film.mp4", "\(Self.pictures) -c:v libx264 -bf 0 -g 10") { path in
             let whole = try read(try MediaReader(uri: path, passesThrough: true)).coded
             var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-            // The unit of the thirteenth picture, found by its content.
+            // The unit of the thirteenth frame, found by its content.
             let unit = try #require(AnnexB.units(whole[12].bytes).first)
             let place = try #require(bytes.indices.first { bytes[$0...].starts(with: unit) })
             bytes[place - 3] = 0x7F
@@ -146,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("H.264 that comes live by SRT is passed through, and its B-frames noticed", arguments: [0, 2])
+    @Test("live H.264 by SRT is passed through, and its B-frames are detected", arguments: [0, 2])
     func live(_ pictures: Int) throws {
         let address = "srt://127.0.0.1:\(try Self.freePort())"
         let encoding = "-c:v libx264 -bf \(pictures) -g 25 -preset veryfast -c:a aac -shortest -f mpegts"
@@ -159,14 +158,14 @@ import Testing
             process.send(SIGTERM)
             _ = process.wait()
         }
-        // It listens a little later than it starts; each attempt waits for it.
+        // It listens a little after its start. Each attempt waits for it.
         var reader: MediaReader?
         for _ in 0..<20 where reader == nil {
             reader = try? MediaReader(uri: address, passesThrough: true)
         }
         let opened = try #require(reader)
         var content = Content()
-        // Who closes the connection has ended, and is no failure.
+        // A closed connection is the end and not a failure.
         while let sample = try opened.nextSample() {
             switch sample {
             case .coded(let frame): content.coded.append(frame)
@@ -187,7 +186,7 @@ import Testing
         }
     }
 
-    /// A port of UDP that nobody has.
+    /// Returns an unused UDP port.
     private static func freePort() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
         defer { close(descriptor) }
@@ -203,7 +202,7 @@ import Testing
         return UInt16(bigEndian: address.sin_port)
     }
 
-    @Test("mutated files end or throw, and never more", arguments: ["film.mp4", "film.ts", "film.flv", "film.mkv"])
+    @Test("mutated files end or throw", arguments: ["film.mp4", "film.ts", "film.flv", "film.mkv"])
     func mutations(_ file: String) throws {
         try with(file, "\(Self.sources) -c:v libx264 -bf 0 -g 10 -c:a aac -shortest") { path in
             let whole = Array(try Data(contentsOf: URL(fileURLWithPath: path)))

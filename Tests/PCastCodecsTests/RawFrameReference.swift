@@ -2,15 +2,15 @@ import PCastCodecs
 import PCastCore
 import PCastNetworkEmulation
 
-/// A raw picture with pixels drawn by lot, and what I420 picture belongs to it: slow, and written from the formulas of
-/// BT.601 and the formats' definitions alone.
+/// A raw image with random pixels, and the I420 frame for it. It is slow, and follows only the formulas of BT.601 and
+/// the formats' definitions.
 struct RawFrameReference {
     let format: RawPixelFormat
-    /// As a device says it, also odd.
+    /// The dimensions of a device, which may be odd.
     let dimensions: Dimensions
     let stride: Int
     private(set) var bytes: [UInt8] = []
-    /// Brightness or red, green and blue of each pixel; the colours of each pixel's site.
+    /// The luma or red, green and blue of each pixel, and the chroma of each pixel's site.
     private var pixels: [[(Double, Double, Double)]] = []
 
     init(_ format: RawPixelFormat, _ dimensions: Dimensions, padding: Int, seed: UInt64) {
@@ -20,7 +20,7 @@ struct RawFrameReference {
         self.init(format, dimensions, stride: stride, bytes: bytes)
     }
 
-    /// - Parameter bytes: at least those of the picture; what follows them is cut off.
+    /// Creates a reference from at least the bytes of one frame; further bytes are ignored.
     init(_ format: RawPixelFormat, _ dimensions: Dimensions, stride: Int, bytes: [UInt8]) {
         self.format = format
         self.dimensions = dimensions
@@ -88,7 +88,7 @@ struct RawFrameReference {
         self.bytes = Array(bytes[..<end])
     }
 
-    /// Brightness and colours of a pixel in limited range, not rounded.
+    /// Returns luma and chroma of a pixel in limited range, not rounded.
     private func colour(_ row: Int, _ column: Int, isFullRange: Bool) -> (Double, Double, Double) {
         let (first, second, third) = pixels[row][column]
         if format.isRGB {
@@ -100,7 +100,7 @@ struct RawFrameReference {
         return (16 + first * 219 / 255, 128 + (second - 128) * 224 / 255, 128 + (third - 128) * 224 / 255)
     }
 
-    /// The largest difference of brightness and of colours; a site's colours are the mean of its pixels'.
+    /// Returns the largest difference of luma and of chroma. A site's chroma is the mean of its pixels'.
     func differences(from frame: VideoFrame, isFullRange: Bool) -> (luma: Double, chroma: Double) {
         var (luma, chroma) = (0.0, 0.0)
         let (width, height) = (dimensions.width & ~1, dimensions.height & ~1)

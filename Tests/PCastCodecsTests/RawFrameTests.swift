@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "COD6: every format, pixel for pixel, in both ranges, with padded rows and odd sizes, none read beyond its end",
+        "every pixel format is converted exactly in both ranges, with padded rows and odd sizes",
         arguments: RawPixelFormat.allCases)
     func pixels(_ format: RawPixelFormat) throws {
         let sizes = [(64, 48), (640, 360), (66, 50), (65, 37), (2, 2), (35, 2), (1_280, 18)]
@@ -29,7 +29,7 @@ import Testing
                     #expect(frame.timestamp == Self.time)
                     #expect(frame.captureTime == Self.wallTime)
                     let (luma, chroma) = reference.differences(from: frame, isFullRange: isFullRange)
-                    // libyuv's RGB is of 7 to 8 bits; all else is exact but for rounding, of two steps at most.
+                    // libyuv's RGB has 7 to 8 bits. Everything else is exact except for rounding, by two steps at most.
                     let tolerance = format.isRGB ? 2.0 : isFullRange ? 1.0 : 0.5
                     #expect(luma <= (format.isRGB ? 2 : isFullRange ? 0.5 : 0), "\(size) +\(padding)")
                     #expect(chroma <= tolerance, "\(size) +\(padding)")
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("a driver that gives too little is told, and exactly enough is enough", arguments: RawPixelFormat.allCases)
+    @Test("too few bytes of a driver are an error, and exactly enough are not", arguments: RawPixelFormat.allCases)
     func shortFrames(_ format: RawPixelFormat) throws {
         let dimensions = Dimensions(width: 64, height: 48)
         let reference = RawFrameReference(format, dimensions, padding: 8, seed: 1)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("sizes and strides that no picture has are refused", arguments: RawPixelFormat.allCases)
+    @Test("impossible sizes and strides are rejected", arguments: RawPixelFormat.allCases)
     func senseless(_ format: RawPixelFormat) {
         let bytes = [UInt8](repeating: 0, count: 1 << 20)
         let cases = [

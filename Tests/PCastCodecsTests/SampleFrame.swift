@@ -2,11 +2,11 @@ import Glibc
 import PCastCodecs
 import PCastCore
 
-/// Test pictures whose content follows from their number.
+/// Test frames whose content follows from their number.
 enum SampleFrame {
     static let size = Dimensions(width: 640, height: 360)
 
-    /// A gradient with texture that moves by `number`, and colours that are not grey.
+    /// Returns a textured gradient that moves by `number`, with colors that are not gray.
     static func moving(_ number: Int, size: Dimensions = size, noise: Int = 0, rate: Int = 30) -> VideoFrame {
         let frame = VideoFramePool().frame(
             dimensions: size, captureTime: WallTime(millisecondsSinceEpoch: 1_700_000_000_000 + Int64(number)),
@@ -33,7 +33,7 @@ enum SampleFrame {
         return frame
     }
 
-    /// One colour everywhere.
+    /// Returns a frame of one color.
     static func plain(y: UInt8, u: UInt8, v: UInt8, size: Dimensions) -> VideoFrame {
         let frame = VideoFramePool().frame(
             dimensions: size, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
@@ -44,7 +44,7 @@ enum SampleFrame {
         return frame
     }
 
-    /// How alike two pictures of one size are, in dB, over all three planes.
+    /// Returns the similarity of two frames of one size in dB, over all three planes.
     static func peakSignalToNoiseRatio(_ left: VideoFrame, _ right: VideoFrame) -> Double {
         precondition(left.dimensions == right.dimensions)
         var (squares, count) = (0, 0)

@@ -4,7 +4,7 @@ import PCastCore
 import Testing
 
 @Suite struct SampleFrameTests {
-    @Test("a pool gives memory again, and only for the size it fits") func pool() {
+    @Test("a pool reuses memory, and only for the size that it fits") func pool() {
         let pool = VideoFramePool(capacity: 2)
         func make(_ width: Int) -> VideoFrame {
             pool.frame(
@@ -21,7 +21,7 @@ import Testing
         #expect(Set(many.map { $0.memory.baseAddress! }).count == 40)
     }
 
-    @Test("a picture outlives its pool") func poolGone() {
+    @Test("a frame outlives its pool") func poolGone() {
         var pool: VideoFramePool? = VideoFramePool()
         let frame = pool!.frame(
             dimensions: SampleFrame.size, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
@@ -30,7 +30,7 @@ import Testing
         #expect(frame.planeY[100] == 7)
     }
 
-    @Test("a scaled picture is the same picture") func scale() throws {
+    @Test("a scaled frame is the same frame") func scale() throws {
         let scaler = FrameScaler()
         let picture = SampleFrame.plain(y: 120, u: 90, v: 200, size: SampleFrame.size)
         let small = try scaler.scale(picture, to: Dimensions(width: 320, height: 180))
@@ -46,7 +46,7 @@ import Testing
         #expect(back.timestamp == SampleFrame.moving(3).timestamp)
     }
 
-    @Test("a reduced picture is the same picture, its sides even") func reduce() {
+    @Test("a reduced frame is the same frame with even sides") func reduce() {
         let reducer = FrameReducer()
         let picture = SampleFrame.plain(y: 120, u: 90, v: 200, size: Dimensions(width: 1_280, height: 720))
         let small = reducer.reduce(picture, by: 4)
@@ -60,7 +60,7 @@ import Testing
         #expect(odd == Dimensions(width: 212, height: 120))
     }
 
-    @Test("still images are whole files of their kind and size") func stills() throws {
+    @Test("still images are complete files of their type and size") func stills() throws {
         let picture = SampleFrame.moving(1, size: Dimensions(width: 322, height: 182))
         let png = try StillImage.encode(picture, as: .png)
         #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]))
@@ -71,7 +71,7 @@ import Testing
         #expect(jpeg.suffix(2).elementsEqual([0xFF, 0xD9]))
     }
 
-    @Test("COD6: what a still image shows is what was seen", arguments: ["png", "jpg"])
+    @Test("a still image has the colors of the frame", arguments: ["png", "jpg"])
     func stillColours(_ ending: String) throws {
         try TemporaryFolder.with { folder in
             let picture = SampleFrame.plain(y: 81, u: 90, v: 240, size: Dimensions(width: 64, height: 48))  // red
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("a still image of another ending, or where nothing can be written, throws") func stillErrors() {
+    @Test("a still image with another extension, or in an unwritable place, throws") func stillErrors() {
         let picture = SampleFrame.plain(y: 16, u: 128, v: 128, size: Dimensions(width: 16, height: 16))
         #expect(throws: CodecError.self) { try StillImage.write(picture, to: "still.gif") }
         #expect(throws: CodecError.self) { try StillImage.write(picture, to: "/nowhere/at/all.png") }

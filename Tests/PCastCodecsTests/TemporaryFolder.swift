@@ -1,7 +1,7 @@
 import Foundation
 import PCastIO
 
-/// Files of one test, and the programs that make and judge them.
+/// Temporary files of one test, and the programs that create and check them.
 enum TemporaryFolder {
     static func with<Result>(_ body: (String) throws -> Result) throws -> Result {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
@@ -21,14 +21,14 @@ enum Program {
 
     static var hasFFmpeg: Bool { path("ffmpeg") != nil && path("ffprobe") != nil }
 
-    /// Runs it and answers what it printed; nil when it failed.
+    /// Runs the program and returns its output; nil if it failed.
     static func run(_ name: String, _ arguments: [String]) throws -> String? {
         let process = try FinishedProcess(
             running: path(name) ?? "/nonexistent", arguments, environment: ProcessInfo.processInfo.environment)
         return process.hasSucceeded ? process.text : nil
     }
 
-    /// Makes a file with FFmpeg's own programs.
+    /// Creates a file with FFmpeg's own programs.
     static func makeMedia(_ path: String, _ arguments: String) throws {
         let words = arguments.split(separator: " ").map(String.init)
         guard try run("ffmpeg", ["-v", "error", "-y"] + words + [path]) != nil else {

@@ -2,9 +2,9 @@ import Testing
 
 @testable import PCastCodecs
 
-@Suite("Tags of timed ID3 are whole, whatever libavformat left of them")
+@Suite("Tags of timed ID3 are complete, whatever part libavformat returns")
 struct TimedID3Tests {
-    /// With frames of a length each.
+    /// Returns a tag with frames of the given lengths.
     private static func tag(version: UInt8, _ lengths: [Int], padding: Int = 0) -> [UInt8] {
         func size(_ number: Int, bits: Int) -> [UInt8] {
             (0..<4).map { UInt8(number >> (bits * (3 - $0)) & 0xFF & (1 << bits - 1)) }
@@ -20,7 +20,7 @@ struct TimedID3Tests {
 
     private static func tags(in packet: [UInt8]) -> [UInt8] { packet.withUnsafeBytes { TimedID3.tags(in: $0) } }
 
-    @Test("of either version, with and without padding", arguments: [3, 4] as [UInt8])
+    @Test("tags of both versions are completed, with and without padding", arguments: [3, 4] as [UInt8])
     func versions(_ version: UInt8) {
         for lengths in [[20], [127], [128], [200, 3], [300, 129, 1_000]] {
             for padding in [0, 17] {
@@ -32,7 +32,7 @@ struct TimedID3Tests {
                 var rest = Self.tags(in: Array(tag.dropFirst(5)))
                 if isSmall { rest[3] = version }
                 #expect(rest == tag, "\(lengths)")
-                // Another behind it.
+                // Another tag follows.
                 let two = Self.tags(in: Array((tag + tag).dropFirst(5)))
                 #expect(two.count == 2 * tag.count && Array(two.suffix(tag.count)) == tag)
             }
@@ -40,7 +40,7 @@ struct TimedID3Tests {
     }
 
     @Test(
-        "what is none stays as it is",
+        "other data is unchanged",
         arguments: [[], [1, 2, 3], [0, 0, 0, 0, 9, 1], [0, 0x80, 0, 0, 0, 0, 0], [0xFF]] as [[UInt8]])
     func others(_ packet: [UInt8]) { #expect(Self.tags(in: packet) == packet) }
 }

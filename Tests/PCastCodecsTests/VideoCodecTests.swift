@@ -16,7 +16,7 @@ import Testing
         codec == .vp8 ? try VP8Decoder() : try H264Decoder()
     }
 
-    @Test("a picture comes back alike, at once, with its own time", arguments: [Codec.h264, .vp8])
+    @Test("a frame is decoded to a similar one at once, with its own time", arguments: [Codec.h264, .vp8])
     func roundTrip(_ codec: Codec) throws {
         let (encoder, decoder) = (try Self.encoder(codec), try Self.decoder(codec))
         for number in 0..<30 {
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("COD3, COD4: each forced key frame is an IDR with its parameter sets before it") func cod3() throws {
+    @Test("each forced key frame is an IDR picture preceded by its parameter sets") func cod3() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<40 {
             let isForced = number % 9 == 4
@@ -50,7 +50,7 @@ import Testing
             let sets = types.filter { $0 != 6 }
             #expect(sets == [7, 8, 5])
             #expect(frame.bytes.starts(with: [0, 0, 0, 1]))
-            // Decodable by one who has seen nothing before.
+            // A decoder without any earlier frame can decode it.
             #expect(try H264Decoder().decode(frame).count == 1)
         }
     }
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("COD5: no picture of ours is bidirectional") func cod5() throws {
+    @Test("the encoder makes no bidirectional pictures") func cod5() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<60 {
             let frame = try #require(
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "SDP5: the stream says constrained baseline and the lowest level that holds it",
+        "the stream declares constrained baseline profile and the lowest sufficient level",
         arguments: [
             (Dimensions(width: 640, height: 360), 30.0, 30 as UInt8), (Dimensions(width: 1_280, height: 720), 30, 31),
             (Dimensions(width: 1_280, height: 720), 60, 32), (Dimensions(width: 1_920, height: 1_080), 30, 40),
@@ -91,7 +91,7 @@ import Testing
         #expect(set[3] <= highest)
     }
 
-    @Test("COD2: a change of the bitrate is obeyed, down and up", arguments: [Codec.h264, .vp8])
+    @Test("a change of the bit rate is obeyed in both directions", arguments: [Codec.h264, .vp8])
     func cod2(_ codec: Codec) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.encoder(codec, size: size, kilobits: 1_000)
@@ -121,7 +121,7 @@ import Testing
         #expect(isNear(third, 1_000), "\(third)")
     }
 
-    @Test("a picture of other dimensions is refused, and the encoder goes on", arguments: [Codec.h264, .vp8])
+    @Test("a frame of other dimensions is rejected, and the encoder continues", arguments: [Codec.h264, .vp8])
     func otherDimensions(_ codec: Codec) throws {
         let encoder = try Self.encoder(codec)
         _ = try encoder.encode(SampleFrame.moving(0), forceKeyFrame: false)
@@ -131,7 +131,7 @@ import Testing
         #expect(try encoder.encode(SampleFrame.moving(2), forceKeyFrame: false).count == 1)
     }
 
-    @Test("settings that make no sense are refused", arguments: [Codec.h264, .vp8])
+    @Test("invalid settings are rejected", arguments: [Codec.h264, .vp8])
     func settings(_ codec: Codec) {
         for rate in [0, -1, Double.nan, .infinity] {
             #expect(throws: CodecError.self) { try Self.encoder(codec, frameRate: rate) }
@@ -142,7 +142,7 @@ import Testing
         #expect(throws: CodecError.self) { try Self.encoder(.h264, size: Dimensions(width: 65, height: 36)) }
     }
 
-    @Test("an encoder survives a bitrate of nothing and of everything", arguments: [Codec.h264, .vp8])
+    @Test("an encoder survives the lowest and the highest bit rate", arguments: [Codec.h264, .vp8])
     func extremeBitrates(_ codec: Codec) throws {
         let encoder = try Self.encoder(codec)
         for (number, rate) in [0, -5, 1, 40_000_000, Int64.max].enumerated() {

@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastCodecs
 
-/// Colours are those of the source on every path: samples and what is declared of them agree.
-@Suite("Colours", .enabled(if: Program.hasFFmpeg)) struct VideoColorTests {
-    /// Green as a film has it: by the wrong matrix it is 0ed205.
+/// The colors equal those of the source on every path: the samples and the declared values agree.
+@Suite("Colors", .enabled(if: Program.hasFFmpeg)) struct VideoColorTests {
+    /// A green that the wrong matrix converts to 0ed205.
     private static let green = (red: 0x00, green: 0xB4, blue: 0x00)
 
-    /// The red, green and blue of a frame's middle.
+    /// Returns the red, green and blue of a frame's center.
     private static func middle(_ frame: VideoFrame) throws -> [Int] {
         let count = FrameExport.byteCount(.rgba, dimensions: frame.dimensions)
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
@@ -25,7 +25,7 @@ import Testing
 
     private static var wanted: [Int] { [green.red, green.green, green.blue] }
 
-    /// One colour, coded by a matrix and a range, with what options declare of it.
+    /// Creates a video of one color with a matrix and a range, and the options that declare them.
     private func film(
         _ size: String, matrix: String, range: String = "tv", codec: String = "libx264 -preset ultrafast -bf 0",
         file: String = "film.mp4", _ options: String = "", _ body: (String) throws -> Void
@@ -48,7 +48,7 @@ import Testing
     private static let tagged709 = "-colorspace bt709 -color_primaries bt709 -color_trc bt709 -color_range tv"
 
     @Test(
-        "a film has the colours that it declares, or those of its size where it declares none",
+        "a file has the colors that it declares, or those of its size if it declares none",
         arguments: [
             ("1280x720", "bt709", "tv", ""), ("1280x720", "bt709", "tv", tagged709), ("640x360", "bt601", "tv", ""),
             ("640x360", "bt709", "tv", tagged709), ("720x576", "bt601", "tv", ""), ("608x1080", "bt709", "tv", ""),
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "what is encoded again declares the matrix of its samples, and is decoded to the same colours",
+        "re-encoded video declares the matrix of its samples, and is decoded to the same colors",
         arguments: [MatrixCoefficients.bt601, .bt709], [Codec.h264, .vp8])
     func reencoded(_ matrix: MatrixCoefficients, _ codec: Codec) throws {
         let options = matrix == .bt709 ? Self.tagged709 : "-colorspace smpte170m"
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "H.264 that is passed on declares the colours that a container declares, or those of its size",
+        "H.264 that is passed through declares the colors of its container, or those of its size",
         arguments: [
             ("1280x720", "bt709", "", UInt8?(1)), ("640x360", "bt601", "", nil),
             ("1280x720", "bt709", tagged709, UInt8?(1)), ("640x360", "bt709", tagged709, UInt8?(1)),
@@ -122,14 +122,14 @@ import Testing
         }
     }
 
-    @Test("a container's colours are declared where the codec is silent", arguments: ["film.mp4", "film.mkv"])
+    @Test("a container's colors are declared if the codec has none", arguments: ["film.mp4", "film.mkv"])
     func containerColors(_ file: String) throws {
-        // The container alone says it: the codec's own description is taken out.
+        // Only the container has the colors: the codec's own description is removed.
         try film("640x360", matrix: "bt709", "") { path in
             let tagged = path.replacing("film.mp4", with: "tagged-" + file)
             try Program.makeMedia(tagged, "-i \(path) -c copy -movflags +write_colr \(Self.tagged709)")
             let frame = try first(tagged)
-            guard frame.matrix == .bt709 else { return }  // a container that does not say it
+            guard frame.matrix == .bt709 else { return }  // this container does not declare it
             let reader = try MediaReader(uri: tagged, passesThrough: true)
             guard case .coded(let coded)? = try reader.nextSample() else {
                 Issue.record("it is not passed on")
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("a description that is added changes nothing else of a parameter set")
+    @Test("an added description changes nothing else of a parameter set")
     func described() throws {
         for (size, options) in [
             ("1280x720", ""), ("1920x1088", "-profile:v main"),
@@ -152,7 +152,7 @@ import Testing
                     Issue.record("\(String(describing: reader.passThroughObstacle))")
                     return
                 }
-                // A zero at the end belongs to the start code behind it.
+                // A trailing zero belongs to the next start code.
                 var unit = try #require(AnnexB.units(frame.bytes).first { $0[0] & 31 == 7 })
                 while unit.last == 0 { unit.removeLast() }
                 let set = try #require(H264SequenceParameterSet(unit))
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("parameter sets that are cut short, or are none, are left as they are")
+    @Test("truncated or invalid parameter sets are unchanged")
     func brokenSets() throws {
         try film("1280x720", matrix: "bt709") { path in
             let reader = try MediaReader(uri: path, passesThrough: true)
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("a frame that is scaled, turned or reduced keeps its colours")
+    @Test("a frame that is scaled, rotated or reduced keeps its colors")
     func scaled() throws {
         try film("1280x720", matrix: "bt709") { path in
             let frame = try first(path)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test("a screenshot has the colours of the frame", arguments: ["png", "jpg"])
+    @Test("a screenshot has the colors of the frame", arguments: ["png", "jpg"])
     func screenshot(_ ending: String) throws {
         try film("1280x720", matrix: "bt709") { path in
             let shot = path.replacing("film.mp4", with: "shot.\(ending)")

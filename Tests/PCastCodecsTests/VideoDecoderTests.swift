@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "JB8: a cut frame is refused or whole, never shown torn; the next key frame mends all",
+        "a truncated frame is rejected or shown completely, and the next key frame repairs all",
         arguments: [
             Codec.h264, .vp8,
         ])
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("JB8: nothing is shown before the first key frame", arguments: [Codec.h264, .vp8])
+    @Test("no frame is shown before the first key frame", arguments: [Codec.h264, .vp8])
     func beginning(_ codec: Codec) throws {
         let frames = try stream(codec)
         let decoder = try VideoCodecTests.decoder(codec)
@@ -44,7 +44,7 @@ import Testing
         #expect(try decoder.decode(frames[8]).first?.timestamp == frames[8].timestamp)
     }
 
-    @Test("garbage throws, and never more", arguments: [Codec.h264, .vp8])
+    @Test("invalid data throws", arguments: [Codec.h264, .vp8])
     func garbage(_ codec: Codec) throws {
         let frames = try stream(codec)
         var generator = SeededGenerator(seed: 7)
@@ -63,7 +63,7 @@ import Testing
         #expect(throws: CodecError.self) { try VideoCodecTests.decoder(codec).decode(empty) }
     }
 
-    @Test("pictures of another size within a stream are decoded as they are", arguments: [Codec.h264, .vp8])
+    @Test("frames of another size within a stream are decoded as they are", arguments: [Codec.h264, .vp8])
     func otherSize(_ codec: Codec) throws {
         let decoder = try VideoCodecTests.decoder(codec)
         for size in [SampleFrame.size, Dimensions(width: 320, height: 180), Dimensions(width: 1_280, height: 720)] {

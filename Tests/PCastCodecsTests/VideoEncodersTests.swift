@@ -4,7 +4,7 @@ import PCastCore
 import Testing
 
 @Suite struct VideoEncodersTests {
-    @Test("encoders are listed with what hinders them, and the software ones work") func list() {
+    @Test("encoders are listed with the reasons against them, and the software ones work") func list() {
         let infos = VideoEncoders.available()
         #expect(infos.map(\.name) == ["libx264", "libvpx", "h264_nvenc", "h264_vaapi", "h264_v4l2m2m"])
         for info in infos {
@@ -20,7 +20,7 @@ import Testing
         if !hasProcessor { #expect(infos[3].reason?.contains("/dev/dri/renderD128") == true) }
     }
 
-    @Test("whatever is chosen and there, it encodes key frames when asked", arguments: [Codec.h264, .vp8])
+    @Test("every available encoder encodes requested key frames", arguments: [Codec.h264, .vp8])
     func choices(_ codec: Codec) throws {
         let usable = VideoEncoders.available().filter { $0.isUsable && $0.codec == codec }.map(\.name)
         let choices = [VideoEncoderChoice.automatic, .software] + usable.map { .named($0) }
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("where there is no hardware encoder, choosing one by name is refused and automatic is not") func absent()
+    @Test("without a hardware encoder, choosing one by name is rejected and automatic is not") func absent()
         throws
     {
         let size = Dimensions(width: 320, height: 180)
@@ -55,19 +55,19 @@ import Testing
                     .named(name), codec: .h264, dimensions: size, frameRate: 30, bitrate: .kilobits(500))
             }
         }
-        // Smaller than any hardware encoder takes.
+        // This size is smaller than the minimum of any hardware encoder.
         let tiny = Dimensions(width: 16, height: 16)
         let encoder = try VideoEncoders.open(codec: .h264, dimensions: tiny, frameRate: 30, bitrate: .kilobits(100))
         #expect(try encoder.encode(SampleFrame.moving(0, size: tiny), forceKeyFrame: false).count == 1)
     }
 
-    @Test("a choice is read from a word") func words() {
+    @Test("a choice is parsed from a word") func words() {
         #expect(VideoEncoderChoice("automatic") == .automatic)
         #expect(VideoEncoderChoice("software") == .software)
         #expect(VideoEncoderChoice("h264_vaapi") == .named("h264_vaapi"))
     }
 
-    @Test("an encoder lets a picture go when it is encoded") func pictures() throws {
+    @Test("an encoder releases a frame after encoding it") func pictures() throws {
         let encoder = try X264Encoder(dimensions: SampleFrame.size, frameRate: 30, bitrate: .kilobits(1_500))
         for number in 0..<5 {
             var picture: VideoFrame? = SampleFrame.moving(number)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Every method that the seed lists, by the name that Apple's importer gives it.
+/// Every method of the public documentation, by the name that Apple's importer gives it.
 class SessionConsumer: NSObject, BCOVPlaybackSessionBasicConsumer {
     var told: [String] = []
     var session: BCOVPlaybackSession!
@@ -57,7 +57,7 @@ class SessionConsumer: NSObject, BCOVPlaybackSessionBasicConsumer {
     }
 }
 
-/// Everything is optional.
+/// Implements no method, because all are optional.
 class PlaylistConsumer: BCOVPlaybackSessionBasicConsumer {
     var completed = 0
 
@@ -130,7 +130,7 @@ class ControllerDelegate: NSObject, BCOVPlaybackControllerDelegate {
     }
 }
 
-@Suite("What is written for Brightcove")
+@Suite("Code for Brightcove's SDK")
 struct BrightcoveTests {
     @Test("the methods of the basic consumer are called by the importer's names")
     func basicConsumer() async throws {
@@ -180,7 +180,7 @@ struct BrightcoveTests {
         #expect(late.told.suffix(2) == ["advanced", "error noPlayableSource"])
     }
 
-    /// A controller that has played a second of four, with a cue point passed and another to come.
+    /// Returns a controller that has played a second of four. One cue point is passed, and another follows.
     private func playing() async throws -> (BCOVPlaybackController, Pipeline) {
         let pipelines = Pipelines()
         let playbackController = BCOVPlaybackController(pipelines.factory)
@@ -246,7 +246,7 @@ struct BrightcoveTests {
             delegate.told.filter { $0.hasPrefix("lifecycle") } == ["lifecycle PauseRequest", "lifecycle Pause"],
             "\(delegate.told)")
 
-        // Another delegate takes its place, and it is held by nobody here.
+        // Another delegate replaces it, and only this test holds that one.
         var second: ControllerDelegate? = ControllerDelegate()
         playbackController.delegate = second
         delegate.told = []

@@ -3,7 +3,8 @@ import PCastCompatibility
 import PCastPlayback
 import Testing
 
-/// An application of the seed's: its samples, with blocks in place of `#selector`, which Linux does not have.
+/// An application of the public documentation: its samples, with blocks instead of `#selector`, which Linux does not
+/// have.
 class EaseLiveApplication {
     var told: [String] = []
     var tokens: [NSObjectProtocol] = []
@@ -53,7 +54,7 @@ class EaseLiveApplication {
     deinit { for token in tokens { NotificationCenter.default.removeObserver(token) } }
 }
 
-/// What an adapted player is asked for.
+/// The requests that an adapted player receives.
 final class PlayerPlugin: PlayerPluginInterface, @unchecked Sendable {  // called by one at a time
     var asked: [String] = []
 
@@ -65,7 +66,7 @@ final class PlayerPlugin: PlayerPluginInterface, @unchecked Sendable {  // calle
     func setVideoScale(_ scale: VideoScale) { asked.append("scale \(scale.scaleX)") }
 }
 
-@Suite("What is written for Ease Live")
+@Suite("Code for Ease Live's SDK")
 struct EaseLiveTests {
     @Test("the samples of “Events” compile, and run")
     func events() async throws {
@@ -74,7 +75,7 @@ struct EaseLiveTests {
         overlay.create()
         overlay.load()
         application.tick(1_790_000_000_000)
-        // It reached the overlay, and nobody heard it twice.
+        // The notification reached the overlay, and each observer received it once.
         NotificationCenter.default.post(
             name: EaseLiveNotificationKeys.bridgeVideoScale, object: nil,
             userInfo: [

@@ -2,8 +2,8 @@ import Foundation
 import PCastCompatibility
 import Testing
 
-/// The samples of Phenix's PCast SDK, in Swift by the names that Apple's importer gives to what they call. Each says in a parameter
-/// what a sample has from before.
+/// The samples of Phenix's PCast SDK, in Swift by the names that Apple's importer gives to their calls. The parameters
+/// of each function are the objects that a sample has from earlier samples.
 enum PhenixSamples {
     static func disconnect(_ pcast: PhenixPCast) {
         // Previously initialized and started
@@ -135,9 +135,9 @@ enum PhenixSamples {
     }
 }
 
-@Suite("What is written for Phenix")
+@Suite("Code for Phenix's SDK")
 struct PhenixTests {
-    /// What one callback was called with.
+    /// Returns the value with which a callback was called.
     private func called<Value>(_ body: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
         body { continuation.yield($0) }
@@ -146,7 +146,7 @@ struct PhenixTests {
         return value
     }
 
-    /// Off the threads of tasks, as an application of then calls.
+    /// Runs `body` outside the threads of tasks, like an application of that time.
     private func apart<Value>(_ body: @escaping () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: body()) }
@@ -176,7 +176,7 @@ struct PhenixTests {
         return (pcast, gumOptions, try #require(stream))
     }
 
-    @Test("what is not initialized or not started says so to whoever asks")
+    @Test("calls before initialization or start report that state")
     func notInitialized() async throws {
         let pcast: PhenixPCast = PhenixPCastFactory.createPCast()
         let refused: PhenixRequestStatus = await called { tell in
@@ -212,7 +212,7 @@ struct PhenixTests {
         await apart { PhenixSamples.change(userMediaStream, gumOptions) }
         let asked = gumOptions.video.capabilityConstraints[NSNumber(value: PhenixDeviceCapability.flashMode.rawValue)]
         #expect(asked?.count == 1)
-        // What cannot be had leaves the source as it was.
+        // Unavailable constraints leave the source unchanged.
         gumOptions.video.capabilityConstraints[NSNumber(value: PhenixDeviceCapability.width.rawValue)] = [
             PhenixDeviceConstraint.initWithDouble(1, .exact)
         ]
@@ -236,7 +236,7 @@ struct PhenixTests {
         #expect(constraint.update(CGPoint(x: 1, y: 0)))
         #expect(!constraint.updateAutoFocusTarget(CGPoint(x: 0, y: -0.1)))
         let (pcast, gumOptions, userMediaStream) = try await synthetic()
-        // The test picture has no lens: a soft constraint is reported, a hard one refused.
+        // The test pattern has no lens: a soft constraint is reported, and a hard one is rejected.
         let key = NSNumber(value: PhenixDeviceCapability.autoFocusTarget.rawValue)
         gumOptions.video.capabilityConstraints[key] = [constraint]
         #expect(await apart { userMediaStream.apply(gumOptions) } == .ok)

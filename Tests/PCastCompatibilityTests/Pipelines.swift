@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import PCastPlayback
 
-/// Media that a test makes up, for those who play by the vendors' names.
+/// Generated media for tests of the vendors' interfaces.
 final class Pipelines: Sendable {
     private let made = Mutex<[Pipeline]>([])
 
@@ -15,14 +15,14 @@ final class Pipelines: Sendable {
         }
     }
 
-    /// The one that the player has made last.
+    /// Returns the pipeline that the player created last.
     func last(_ player: Player) async -> Pipeline? {
         await player.settled()
         return made.withLock { $0.last }
     }
 }
 
-/// Does what it is told, on a time that stands still between.
+/// A pipeline that the test controls. Its time stands still between the test's steps.
 final class Pipeline: PlaybackPipeline {
     private struct State {
         var clock = PlayheadClock(at: Instant(nanoseconds: 0))
@@ -58,7 +58,7 @@ final class Pipeline: PlaybackPipeline {
         handler(PipelineEvent(kind, of: state.withLock { $0.clock.epoch }))
     }
 
-    /// Its media are there: sound and pictures of so many seconds.
+    /// Makes the media available: audio and video of this many seconds.
     func open(seconds: Int64) {
         let tracks = [
             ContentTrack(id: .init(rawValue: "v"), kind: .video), ContentTrack(id: .init(rawValue: "a"), kind: .audio),
@@ -71,7 +71,7 @@ final class Pipeline: PlaybackPipeline {
         land()
     }
 
-    /// The first picture is shown of where it went.
+    /// Shows the first frame at the position of a seek.
     func land() {
         let position = state.withLock { state in
             let position = state.clock.playhead(at: state.now).position

@@ -5,11 +5,12 @@ import Testing
 
 @testable import PCastPlayback
 
-/// What the sample prints, of each player: those of other tests are players like it.
+/// The output of the sample for each player, because other tests use players of this type too.
 private let printed = Mutex<[ObjectIdentifier: [String]]>([:])
 
-/// The sample's player. What it prints is written down.
+/// The sample's player, whose output is recorded.
 extension Player: EventSendableDelegate {
+    /// Records the output for an event.
     public func didReceive(
         event: StreamTimelineEvent, suggestedAction: Action, metadata: StreamTimelineMetadata?
     ) {
@@ -39,7 +40,7 @@ extension Player: EventSendableDelegate {
     }
 }
 
-/// One game, of which a goal was told.
+/// A source of one game with one goal.
 private struct OneGame: TimelineSource {
     func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { game.game == "2354717" }
 
@@ -57,13 +58,13 @@ private struct OneGame: TimelineSource {
         }
         try take(.begin(TimelineLogID("log"), newest: log.newest, from: .none))
         try take(.changes(log.revisions))
-        // As long as nobody ends it.
+        // This waits until the task is cancelled.
         let (silence, _) = AsyncStream<Void>.makeStream()
         for await _ in silence {}
     }
 }
 
-@Suite("What is written for Quickplay's timelines", .serialized)
+@Suite("Code for Quickplay's timelines", .serialized)
 struct QuickplayTests {
     @Test("the samples of “Timeline Events” compile, and run")
     func samples() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Tells of a game what a test says, in its turn.
+/// A source of a game that sends the test's messages in order.
 private final class SpokenGame: TimelineSource, Sendable {
     private let messages: AsyncStream<TimelineMessage>
     private let speaker: AsyncStream<TimelineMessage>.Continuation
@@ -38,7 +38,7 @@ private final class SpokenGame: TimelineSource, Sendable {
     }
 }
 
-/// Writes down what it receives.
+/// Records the events that it receives.
 private final class Receiver: EventSendableDelegate {
     private let (lines, line) = AsyncStream<String>.makeStream()
     private let received = Mutex(0)
@@ -55,9 +55,9 @@ private final class Receiver: EventSendableDelegate {
     func next() async -> String? { await lines.first { _ in true } }
 }
 
-// Within the suite that runs one test at a time: the factory is one for all.
+// These tests are within the suite that runs one test at a time, because there is only one factory.
 extension QuickplayTests {
-    /// The sentences of “Timeline Events” that can be turned into a call.
+    /// The sentences of “Timeline Events” that can be tested by a call.
     @Suite("Timeline Events")
     struct TimelineEventsTests {
         private let game = SpokenGame()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// The interface as the seed describes it, its comments turned into what can be looked at.
+/// The interface of the public documentation. Its comments became events that tests can check.
 class CustomPlayerObserver: PlayerObserver {
     var told: [String] = []
 
@@ -63,7 +63,7 @@ class CustomPlayerObserver: PlayerObserver {
     }
 }
 
-@Suite("What is written for VideoKit")
+@Suite("Code for VideoKit's SDK")
 struct VideoKitTests {
     @Test("the samples of “State & Events” compile, and run")
     func stateAndEvents() async throws {

@@ -15,7 +15,7 @@ import Testing
         #expect(IPAddress(canonical) == ip)
     }
 
-    @Test("IO6: an IPv4-mapped address is the IPv4 address that it means")
+    @Test("an IPv4-mapped address equals the IPv4 address that it contains")
     func io6() throws {
         let mapped = try #require(IPAddress("::ffff:192.0.2.128"))
         #expect(mapped == IPAddress("192.0.2.128"))

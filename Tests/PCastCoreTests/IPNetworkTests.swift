@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct IPNetworkTests {
     @Test(
-        "A network holds the addresses that begin as it does",
+        "a network contains the addresses with its prefix",
         arguments: [
             ("10.0.0.0/8", "10.255.255.255", true), ("10.0.0.0/8", "11.0.0.0", false), ("0.0.0.0/0", "8.8.8.8", true),
             ("192.0.2.7", "192.0.2.7", true), ("192.0.2.7", "192.0.2.6", false), ("0.0.0.0/0", "::1", false),
@@ -18,11 +18,11 @@ import Testing
     }
 
     @Test(
-        "What is no network is none", arguments: ["", "/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "a/8"])
+        "an invalid network is none", arguments: ["", "/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "a/8"])
     func malformed(text: String) { #expect(IPNetwork(text) == nil) }
 
     @Test(
-        "Addresses of this machine, of private networks and of special purposes are not public",
+        "addresses of this machine, of private networks and of special purposes are not public",
         arguments: [
             "127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
             "169.254.169.254",
@@ -35,7 +35,7 @@ import Testing
     func special(text: String) throws { #expect(try !#require(IPAddress(text)).isPublic) }
 
     @Test(
-        "Others are",
+        "other addresses are public",
         arguments: [
             "8.8.8.8", "1.1.1.1", "172.32.0.1", "172.15.0.1", "100.128.0.1", "11.0.0.1", "2606:4700::1111", "2a00::1",
             "64:ff9b::808:808", "2002:808:808::1", "::ffff:8.8.8.8",

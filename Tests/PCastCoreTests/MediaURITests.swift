@@ -2,7 +2,7 @@ import PCastCore
 import Testing
 
 struct MediaURITests {
-    @Test("An address is taken apart, and put together again with a number in place of its host")
+    @Test("an address is parsed, and printed with a number instead of its host")
     func parts() throws {
         let uri = try #require(MediaURI("rtsp://name:word@cameras.example/one?two=3#four"))
         #expect(uri.scheme == .rtsp)
@@ -18,7 +18,7 @@ struct MediaURITests {
     }
 
     @Test(
-        "What could be read in two ways is no address",
+        "an ambiguous address is rejected",
         arguments: [
             "", "http:", "http://", "http:///path", "gopher://host/", "tcp://host:1", "concat:a|b", "srt://host",
             "http://a@b@c/", "http://host:0/", "http://host:99999/", "http://host:+80/", "http://host :80/",
@@ -27,7 +27,7 @@ struct MediaURITests {
         ])
     func ambiguous(_ text: String) { #expect(MediaURI(text) == nil) }
 
-    @Test("What is shown of an address has neither user, query nor the key of a stream")
+    @Test("the printed form of an address has no user, query or stream key")
     func secrets() throws {
         for text in [
             "rtmp://hidden:hidden@live.example/app/hidden?hidden=1", "srt://live.example:9000?passphrase=hidden",
@@ -40,7 +40,7 @@ struct MediaURITests {
         #expect("\(try #require(MediaURI("rtmp://live.example/app/key")))" == "rtmp://live.example:1935/app")
     }
 
-    @Test("A listener is SRT's, and says so once")
+    @Test("only SRT has listeners, and the mode is stated once")
     func listeners() throws {
         #expect(try #require(MediaURI("srt://0.0.0.0:9000?mode=listener")).isListener)
         #expect(try !#require(MediaURI("srt://0.0.0.0:9000?mode=caller&mode=listener")).isListener)

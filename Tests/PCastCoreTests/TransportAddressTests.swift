@@ -22,7 +22,7 @@ import Testing
         #expect(TransportAddress(text) == nil)
     }
 
-    @Test("IO5: paths differ in either end, and in what they go over")
+    @Test("paths differ if either end or the transport differs")
     func io5() throws {
         let (here, there) = (try #require(TransportAddress("10.0.0.1:1")), try #require(TransportAddress("10.0.0.2:2")))
         let path = NetworkPath(local: here, remote: there)

@@ -2,7 +2,7 @@ import PCastCore
 import Testing
 
 @Suite struct VideoFrameTests {
-    @Test("rows are padded, and odd pictures have a colour sample for their last column and row")
+    @Test("rows are padded, and frames of an odd size have a chroma sample for their last column and row")
     func layout() {
         let even = VideoFrame.layout(Dimensions(width: 1280, height: 720))
         #expect(even == (1280, 640, 1280 * 720 * 3 / 2))
@@ -12,7 +12,7 @@ import Testing
         #expect(packed == (5, 3, 25 + 2 * 9))
     }
 
-    private final class Releases: @unchecked Sendable {  // one test's thread
+    private final class Releases: @unchecked Sendable {  // used on one test's thread
         var count = 0
     }
 

@@ -1,9 +1,9 @@
 import PCastCore
 import Testing
 
-@Suite("Addresses of the web as they are written") struct WebURITests {
+@Suite("Web addresses as users write them") struct WebURITests {
     @Test(
-        "what may not stand in an address is encoded, the rest stays as it is",
+        "invalid characters in an address are encoded, and the rest is unchanged",
         arguments: [
             ("http://a/b c", "http://a/b%20c"), ("http://a/b%20c", "http://a/b%20c"),
             ("http://a/50%", "http://a/50%25"),
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "a data URI is read with and without base 64, and what is none is refused",
+        "a data URI is parsed with and without base 64, and an invalid one is rejected",
         arguments: [
             ("data:,a%20b", "text/plain", "a b"), ("data:text/x;base64,aGVsbG8=", "text/x", "hello"),
             ("DATA:TEXT/X;charset=x;base64,aGVs%62G8", "text/x", "hello"), ("data:;base64,", "text/plain", ""),
@@ -30,6 +30,6 @@ import Testing
         #expect(data.type == type && String(decoding: data.bytes, as: UTF8.self) == body)
     }
 
-    @Test("what is no data URI is none", arguments: ["data:", "http://a/,b", "data:x;base64,*", "datax,", ""])
+    @Test("other text is not a data URI", arguments: ["data:", "http://a/,b", "data:x;base64,*", "datax,", ""])
     func noData(_ text: String) { #expect(WebURI.data(text) == nil) }
 }

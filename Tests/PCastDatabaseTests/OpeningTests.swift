@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("Applications last, their secrets never in the clear, and those named count alone") func applications()
+    @Test("applications persist, their secrets are encrypted, and only named ones are valid") func applications()
         async throws
     {
         try await withDirectory { path in
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("A key that is gone, broken or another's is told at the start") func keys() async throws {
+    @Test("a missing, damaged or wrong key is reported at the start") func keys() async throws {
         try await withDirectory { path in
             do {
                 let records = try Records.open(path)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("One directory is for one platform") func lock() async throws {
+    @Test("a directory is for one platform only") func lock() async throws {
         try await withDirectory { path in
             do {
                 let records = try Records.open(path)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("Who finds a directory in use closes nothing of anybody else's") func refused() async throws {
+    @Test("opening a directory in use closes nothing of its platform") func refused() async throws {
         try await withDirectory { path in
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             let lock = try DirectoryLock(path)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("A file that is no database, or is damaged, is a clear error", arguments: [0, 1, 2])
+    @Test("a file that is damaged or no database is a clear error", arguments: [0, 1, 2])
     func corrupt(kind: Int) async throws {
         try await withDirectory { path in
             let file = path + "/records.sqlite"
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("What cannot be made or entered is a clear error") func inaccessible() async throws {
+    @Test("an inaccessible directory is a clear error") func inaccessible() async throws {
         try await withDirectory { path in
             try Data().write(to: URL(fileURLWithPath: path))
             guard case .inaccessible? = await error(path + "/below") else {
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("What a later version wrote is left alone") func newer() async throws {
+    @Test("data of a later version is unchanged") func newer() async throws {
         try await withDirectory { path in
             do {
                 let records = try Records.open(path)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("A disk that fills up fails the write and nothing else, and goes on when there is room") func full()
+    @Test("a full disk fails only the write, and later writes work when there is space") func full()
         async throws
     {
         try await withDirectory { path in
@@ -161,7 +161,7 @@ import Testing
             }
             #expect(failure == .full(path: records.path))
             #expect(failure?.isOfTheDisk == true)
-            // A transaction that failed left nothing of itself.
+            // A transaction that failed left no data.
             let kept = try await records.streams(.init(Sample.application), limit: 1_000).elements
             #expect(kept.count == written)
             #expect(kept.allSatisfy { $0.ended != nil })

@@ -16,7 +16,7 @@ import Testing
         return "\(delivery.stream) \(body["what"] as? String ?? "")"
     }
 
-    @Test("Every address gets each event of a stream, one after the other") func order() async throws {
+    @Test("every address gets each event of a stream in order") func order() async throws {
         let records = try Records.inMemory()
         for name in ["a", "b"] { try await Sample.callback(name, in: records) }
         for id in ["one", "two"] { try await records.record(Sample.life(id)) }
@@ -33,7 +33,7 @@ import Testing
         #expect(try await records.nextDue(after: now) == nil)
     }
 
-    @Test("The end of a stream says why, and how long it was") func body() async throws {
+    @Test("the end of a stream has the reason and the duration") func body() async throws {
         let records = try Records.inMemory()
         try await Sample.callback("a", in: records)
         try await records.record(Sample.life("one", reason: "censored"))
@@ -56,7 +56,7 @@ import Testing
             ] as NSDictionary)
     }
 
-    @Test("What fails is due later and holds back what follows in its stream, not other streams or addresses")
+    @Test("a failed delivery is due later and delays later ones of its stream only")
     func retries() async throws {
         let records = try Records.inMemory()
         for name in ["a", "b"] { try await Sample.callback(name, in: records) }
@@ -77,7 +77,7 @@ import Testing
         #expect(later.first?.body == failing.body)
     }
 
-    @Test("After the last try it is kept aside, lets others pass, and is sent again on request") func failed()
+    @Test("after the last attempt a notification has failed, others pass it, and it can be sent again") func failed()
         async throws
     {
         let records = try Records.inMemory()
@@ -96,7 +96,7 @@ import Testing
         #expect(again.id == first.id && again.attempts == 0)
     }
 
-    @Test("The outbox is there after a restart, addresses and their secrets too") func lasts() async throws {
+    @Test("the outbox survives a restart, with addresses and their secrets") func lasts() async throws {
         try await withDirectory { path in
             let secret = try #require(SigningSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
             do {
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("An address that is changed keeps its secret and what waits; one that is removed takes it along")
+    @Test("a changed address keeps its secret and deliveries, and a removed one loses them")
     func changes() async throws {
         let records = try Records.inMemory()
         let first = try #require(try await Sample.callback("a", in: records))
@@ -128,7 +128,7 @@ import Testing
         #expect(try await due(records).isEmpty)
     }
 
-    @Test("An application has so many addresses and no more") func limit() async throws {
+    @Test("the number of an application's addresses is limited") func limit() async throws {
         let records = try Records.inMemory()
         for number in 0..<Records.callbackLimit { #expect(try await Sample.callback("c\(number)", in: records) != nil) }
         #expect(try await Sample.callback("one more", in: records) == nil)
@@ -136,7 +136,7 @@ import Testing
         #expect(try await records.callbacks(of: Sample.application).count == Records.callbackLimit)
     }
 
-    @Test("One address that waits for much leaves room for the others") func fair() async throws {
+    @Test("an address with many deliveries does not delay the others") func fair() async throws {
         let records = try Records.inMemory()
         try await Sample.callback("a", in: records)
         for number in 0..<20 { try await records.record(Sample.life("s\(number)")) }

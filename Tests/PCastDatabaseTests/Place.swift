@@ -3,14 +3,14 @@ import PCastCore
 
 @testable import PCastDatabase
 
-/// A directory of a test's own, which is gone after it.
+/// Runs `body` with a temporary directory, which is deleted afterwards.
 func withDirectory(_ body: (String) async throws -> Void) async throws {
     let path = NSTemporaryDirectory() + "pcast-records-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: path) }
     try await body(path)
 }
 
-/// Things to record.
+/// Samples of records.
 enum Sample {
     static let application = ApplicationID("studio")
     static let time = WallTime(millisecondsSinceEpoch: 1_795_000_000_000)
@@ -29,7 +29,7 @@ enum Sample {
             began: time)
     }
 
-    /// A whole stream's life.
+    /// Returns the complete life of a stream.
     static func life(_ id: String, reason: String = "ended") -> [RecordChange] {
         [
             .streamStarting(stream(id)), .streamStarted(StreamID(id), at: after(1)),

@@ -4,7 +4,7 @@ import Testing
 @testable import PCastDatabase
 
 @Suite struct SignatureTests {
-    @Test("A notification is signed as Standard Webhooks' own example is") func vector() throws {
+    @Test("a notification is signed like Standard Webhooks' own example") func vector() throws {
         let secret = try #require(SigningSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
         let headers = secret.headers(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek", at: WallTime(millisecondsSinceEpoch: 1_614_265_330_999),
@@ -16,7 +16,7 @@ import Testing
             ])
     }
 
-    @Test("A secret is 24 to 64 bytes, and is not shown in passing") func secrets() throws {
+    @Test("a secret has 24 to 64 bytes, and is not printed") func secrets() throws {
         let made = SigningSecret.random()
         #expect(SigningSecret(made.text) == made)
         #expect(made != .random())
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("Waits grow, are stretched by chance by a fifth at most, and end") func schedule() {
+    @Test("waiting times grow, have up to a fifth of random extra time, and end") func schedule() {
         let schedule = RetrySchedule.standard
         let now = Sample.time
         var last = TimeSpan.zero
@@ -46,7 +46,7 @@ import Testing
         #expect((TimeSpan.seconds(2 * 86_400)...TimeSpan.seconds(4 * 86_400)).contains(total))
     }
 
-    @Test("A receiver that asks to be left alone is, for a day at most") func asked() {
+    @Test("a receiver can ask for a pause of a day at most") func asked() {
         let schedule = RetrySchedule(waits: [.seconds(1)])
         let now = Sample.time
         let outcome = { (asked: TimeSpan) in schedule.outcome(afterAttempts: 0, at: now, chance: 0, asked: asked) }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct StreamHistoryTests {
     private typealias Selection = Records.StreamSelection
 
-    @Test("A stream's life is remembered: who, tags, times, reason and viewers") func life() async throws {
+    @Test("a stream's publisher, tags, times, reason and viewers are stored") func life() async throws {
         try await withDirectory { path in
             do {
                 let records = try Records.open(path)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("What is written a second time changes nothing, and an end is the first that was told") func again()
+    @Test("a repeated write changes nothing, and the first reported end is kept") func again()
         async throws
     {
         let records = try Records.inMemory()
@@ -38,7 +38,7 @@ import Testing
         #expect(try await records.notifications(of: Sample.application, limit: 10).count == 3)
     }
 
-    @Test("A long list comes in pages, and by what has ended and when") func pages() async throws {
+    @Test("a long list has pages, and filters for the state and time of the end") func pages() async throws {
         let records = try Records.inMemory()
         for number in 0..<7 { try await records.record(Sample.life("s\(number)")) }
         try await records.record([.streamStarting(Sample.stream("live", at: Sample.after(1_000)))])
@@ -60,7 +60,7 @@ import Testing
         #expect(try await ids(Selection(ApplicationID("other"))).isEmpty)
     }
 
-    @Test("What a killed platform left open has failed when it was last seen, and is told once") func abandoned()
+    @Test("streams that a killed platform left open fail at their last known time, once") func abandoned()
         async throws
     {
         try await withDirectory { path in
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("What may go on after a kill is spared: streams that had started, and who watched them in a session")
+    @Test("streams that can resume after a kill stay open, with their viewers in a session")
     func interrupted() async throws {
         let records = try Records.inMemory()
         var viewing = Sample.viewing("in-a-session", of: "cut", at: Sample.after(2))
@@ -119,7 +119,7 @@ import Testing
         #expect(try await records.interrupted().streams.first?.session == SessionID("another"))
     }
 
-    @Test("Old records are forgotten, but not what waits to be told or has not ended") func forgetting() async throws {
+    @Test("old records are deleted, but not pending or open ones") func forgetting() async throws {
         let records = try Records.inMemory()
         try await records.record(Sample.life("untold"))
         try await Sample.callback("a", in: records)
@@ -132,7 +132,7 @@ import Testing
         #expect(Set(told.map(\.stream.description)) == ["waiting", "live"])
     }
 
-    @Test("Of ended streams the newest are kept") func keeping() async throws {
+    @Test("the newest of the ended streams are kept") func keeping() async throws {
         let records = try Records.inMemory()
         for number in 0..<5 {
             let id = StreamID("s\(number)")
@@ -146,7 +146,7 @@ import Testing
         #expect(left.elements.map(\.id.description) == ["s3", "s4"])
     }
 
-    @Test("Sessions that were open may be taken up again") func sessions() async throws {
+    @Test("sessions that were open can be resumed") func sessions() async throws {
         let records = try Records.inMemory()
         let one = SessionRecord(id: SessionID("1"), application: Sample.application, opened: Sample.time)
         let two = SessionRecord(id: SessionID("2"), application: Sample.application, opened: Sample.after(1))

@@ -31,7 +31,7 @@ struct ClapperTests {
         #expect(noise.max()! < 70)
     }
 
-    @Test("frames are heard as one sound wherever they are cut", arguments: [1, 2])
+    @Test("claps are detected wherever the frames are cut", arguments: [1, 2])
     func onset(_ channels: Int) throws {
         for shift: Int64 in [0, 1, 479, 700, 959] {
             var detector = ClapperDetector()
@@ -49,7 +49,7 @@ struct ClapperTests {
         }
     }
 
-    @Test("other tones, noise and silence are no clapper")
+    @Test("other tones, noise and silence are no claps")
     func others() {
         for frequency in [440.0, 700, 1_500, 3_000] {
             var detector = ClapperDetector()

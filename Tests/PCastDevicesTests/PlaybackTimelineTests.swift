@@ -3,9 +3,9 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("A file's times")
+@Suite("The times of a file")
 struct PlaybackTimelineTests {
-    @Test("positions begin at zero wherever the file's own times begin, and go on when it is played again")
+    @Test("positions begin at zero for any start time of the file, and continue when it is played again")
     func loops() {
         var timeline = PlaybackTimeline()
         let frame = TimeSpan.milliseconds(40)
@@ -17,7 +17,7 @@ struct PlaybackTimelineTests {
         #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .milliseconds(120))
     }
 
-    @Test("sound that an encoder put ahead stands a little before zero")
+    @Test("audio of the encoder's delay is slightly before zero")
     func primed() {
         var timeline = PlaybackTimeline()
         _ = timeline.position(of: .zero, length: .milliseconds(40))
@@ -30,7 +30,7 @@ struct PlaybackTimelineTests {
             timestamp: MediaTime(ticks: 0, rate: .opus))
     }
 
-    @Test("frames of AAC come out as frames of 20 ms whose times are their count")
+    @Test("frames of AAC become frames of 20 ms whose times are their count")
     func frames() {
         var framer = URIAudioFramer(channels: 1)
         var positions: [TimeSpan] = []
@@ -44,7 +44,7 @@ struct PlaybackTimelineTests {
         #expect(positions == (0..<16 as Range<Int64>).map { .milliseconds($0 * 20) })
     }
 
-    @Test("a hole is filled with silence, an overlap is cut, and rounding is left alone")
+    @Test("a gap is filled with silence, an overlap is cut, and rounding is left alone")
     func holes() {
         var framer = URIAudioFramer(channels: 1)
         #expect(framer.push(sound(960), at: .zero).count == 1)
@@ -66,7 +66,7 @@ struct PlaybackTimelineTests {
             mono.push(sound(960, channels: 2, value: 9), at: .zero)[0].frame.samples == Array(repeating: 9, count: 960))
     }
 
-    @Test("pictures of odd size lose their last row or column, even ones are left as they are")
+    @Test("frames of an odd size lose their last row or column, and even ones are unchanged")
     func evenPictures() {
         let pictures = EvenFrames()
         let odd = TestFrames.empty(Dimensions(width: 333, height: 187), luma: 90)

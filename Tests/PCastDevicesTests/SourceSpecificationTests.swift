@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Sources as people write them")
+@Suite("Sources as text")
 struct SourceSpecificationTests {
     @Test(
-        "each form means what the contract says",
+        "each form has its specified meaning",
         arguments: [
             ("camera", SourceSpecification.camera(id: nil)), ("camera:/dev/video2", .camera(id: "/dev/video2")),
             ("microphone", .microphone(id: nil)), ("microphone:hw:1,0", .microphone(id: "hw:1,0")),
@@ -23,7 +23,7 @@ struct SourceSpecificationTests {
     }
 
     @Test(
-        "a device identifier is a source by itself where it is a URI, an absolute path, synthetic, null or a screen",
+        "a device identifier is a source if it is a URI, an absolute path, synthetic, null or a screen",
         arguments: [
             ("rtsp://host/a", SourceSpecification.uri("rtsp://host/a", isLooping: false)),
             ("file:/a/film.mp4?loop=1", .uri("file:/a/film.mp4", isLooping: true)),
@@ -35,7 +35,7 @@ struct SourceSpecificationTests {
         #expect(SourceSpecification(deviceID: text) == expected)
     }
 
-    @Test("a device identifier names any device that is enumerated, and not only a camera")
+    @Test("a device identifier names any device that is listed, not only a camera")
     func enumerated() throws {
         for kind in [DeviceConstraint.Kind.ideal, .exact] {
             for id in try SourceDevices.enumerate(.video).filter({ $0.deviceType != .physical }).map(\.id) {
@@ -45,19 +45,19 @@ struct SourceSpecificationTests {
         }
     }
 
-    @Test("what a specification prints is read back as itself")
+    @Test("a specification's text is parsed as the same specification")
     func description() throws {
         for text in ["camera:7", "microphone", "screen::1", "synthetic", "null", "a.mp4?loop=1", "b?x=1&loop=1"] {
             #expect(try SourceSpecification(text).description == text)
         }
     }
 
-    @Test("nonsense is refused", arguments: ["", "camera:", "a\0b", String(repeating: "x", count: 5_000)])
+    @Test("invalid text is rejected", arguments: ["", "camera:", "a\0b", String(repeating: "x", count: 5_000)])
     func nonsense(_ text: String) {
         #expect(throws: DeviceError.self) { try SourceSpecification(text) }
     }
 
-    @Test("hardware that is not there is named, with what to do instead")
+    @Test("missing hardware is named, with advice")
     func notFound() {
         #expect(throws: DeviceError.notFound("camera:no-such", lookedIn: "/dev/video*")) {
             try VideoInput(VideoRequest(.camera(id: "no-such")))
@@ -68,7 +68,7 @@ struct SourceSpecificationTests {
         #expect(DeviceError.notFound("camera:7", lookedIn: "/dev").description.contains("synthetic"))
     }
 
-    @Test("what computation makes is always offered, after all else", arguments: MediaType.allCases)
+    @Test("synthetic sources are always listed last", arguments: MediaType.allCases)
     func enumeration(_ mediaType: MediaType) throws {
         let devices = try SourceDevices.enumerate(mediaType)
         #expect(devices.suffix(2).map(\.deviceType) == [.synthetic, .null])

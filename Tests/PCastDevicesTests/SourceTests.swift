@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Sources in real time", .serialized)
 struct SourceTests {
-    @Test("the synthetic picture comes at its rate, and strip and capture time agree")
+    @Test("the test pattern comes at its rate, and its strip equals the capture time")
     func syntheticVideo() async throws {
         let source = SyntheticVideoSource(dimensions: Dimensions(width: 320, height: 180), frameRate: 50)
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
@@ -33,7 +33,7 @@ struct SourceTests {
         }
     }
 
-    @Test("the synthetic sound claps at the UTC second that its capture times name", arguments: [1, 2])
+    @Test("the test tone claps at the UTC second of its capture times", arguments: [1, 2])
     func syntheticAudio(_ channels: Int) async throws {
         let source = SyntheticAudioSource(channels: channels)
         let (frames, continuation) = AsyncStream<AudioFrame>.makeStream()
@@ -54,7 +54,7 @@ struct SourceTests {
         #expect(error.magnitude < .milliseconds(1), "off by \(error)")
     }
 
-    @Test("null is black and silent, and its times run")
+    @Test("null is black and silent, and its times continue")
     func null() async throws {
         let video = NullVideoSource(dimensions: Dimensions(width: 64, height: 36), frameRate: 100)
         let (pictures, picture) = AsyncStream<VideoFrame>.makeStream()
@@ -78,7 +78,7 @@ struct SourceTests {
         audio.stop()
     }
 
-    @Test("nothing is delivered after stop, and a stop without a start is harmless")
+    @Test("nothing is delivered after a stop, and a stop without a start is harmless")
     func stop() async throws {
         SyntheticVideoSource(dimensions: Dimensions(width: 64, height: 36)).stop()
         let source = SyntheticAudioSource()

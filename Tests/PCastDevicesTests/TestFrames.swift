@@ -1,6 +1,6 @@
 import PCastCore
 
-/// Pictures made for tests.
+/// Frames for tests.
 enum TestFrames {
     static func empty(_ dimensions: Dimensions, luma: UInt8 = 16) -> VideoFrame {
         let byteCount = VideoFrame.layout(dimensions).byteCount
@@ -11,7 +11,7 @@ enum TestFrames {
             release: { $0.deallocate() })
     }
 
-    /// Every luma sample moved by chance, seeded, by at most `amount`.
+    /// Changes every luma sample randomly by at most `amount`. The numbers depend on the seed only.
     static func addNoise(to frame: VideoFrame, amount: Int, seed: UInt64) {
         var state = seed
         for row in 0..<frame.dimensions.height {
@@ -24,7 +24,7 @@ enum TestFrames {
         }
     }
 
-    /// The luma at the very middle.
+    /// Returns the luma at the center.
     static func middle(of frame: VideoFrame) -> UInt8 {
         frame.planeY[frame.dimensions.height / 2 * frame.strideY + frame.dimensions.width / 2]
     }

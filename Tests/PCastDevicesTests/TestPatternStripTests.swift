@@ -30,7 +30,7 @@ struct TestPatternStripTests {
         #expect(try #require(TestPatternStamp(bits: stamp.bits)) == stamp)
     }
 
-    @Test("any one wrong bit is noticed")
+    @Test("any single wrong bit is detected")
     func wrongBit() {
         let bits = TestPatternStamp(counter: 7, captureTime: moment).bits
         for bit in 0..<64 { #expect(TestPatternStamp(bits: bits ^ 1 << UInt64(bit)) == nil) }
@@ -46,7 +46,7 @@ struct TestPatternStripTests {
         #expect(before.captureTime(near: wrap + .milliseconds(20)) == wrap - .milliseconds(5))
     }
 
-    @Test("cells begin where the contract says, and the strip is as high", arguments: sizes)
+    @Test("cells have their specified position, and the strip its height", arguments: sizes)
     func geometry(_ size: Dimensions) throws {
         let frame = TestFrames.empty(size, luma: 77)
         let stamp = TestPatternStamp(counter: 0x5A5A, captureTime: moment)
@@ -63,7 +63,7 @@ struct TestPatternStripTests {
         #expect(TestPatternStrip.read(frame) == stamp)
     }
 
-    @Test("noise does not hide it", arguments: sizes)
+    @Test("the strip is readable in noise", arguments: sizes)
     func noise(_ size: Dimensions) {
         let frame = TestFrames.empty(size)
         let stamp = TestPatternStamp(counter: 9_999, captureTime: moment)
@@ -72,7 +72,7 @@ struct TestPatternStripTests {
         #expect(TestPatternStrip.read(frame) == stamp)
     }
 
-    @Test("a black, a grey and a tiny picture, and one with a damaged cell, hold none")
+    @Test("a black, a gray and a tiny frame, and one with a damaged cell, have no strip")
     func none() {
         let size = Dimensions(width: 640, height: 360)
         #expect(TestPatternStrip.read(TestFrames.empty(size, luma: 16)) == nil)

@@ -17,7 +17,7 @@ import Testing
         EdgeTokenBuilder().withApplicationId(applicationID).withSecret(secret)
     }
 
-    /// The envelope with its body and digest as given, encoded as Node would.
+    /// Returns the envelope with the given body and digest, encoded like Node.
     private static func encoded(body: String, digest: String) -> String {
         let quoted = JSONValue.string(body).text
         let envelope = #"{"applicationId":"\#(applicationID)","digest":"\#(digest)","token":\#(quoted)}"#
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func aSignedBodyThatIsNoObjectIsAServerError() {
-        // HMAC-SHA-512 of "[]" under "my-application-idmy-secret".
+        // The HMAC-SHA-512 of "[]" under "my-application-idmy-secret".
         let digest = "CB9TVNS3Z1ZidKl3K7rT3g36BZkyeto4kHX4pWU9o5hl9R77wAiDcb8+hXNH92kKMr7FvWcnsGfOcay3IXCY0A=="
         let encoded = Self.encoded(body: "[]", digest: digest)
         #expect(DigestTokens.verifyAndDecode(secret: Self.secret, encoded: encoded).code == .serverError)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct EdgeTokenBuilderTests {
     private let builder = EdgeTokenBuilder().withApplicationId("app").withSecret("secret")
 
-    /// The body of the token that a builder makes.
+    /// Returns the body of the token that a builder makes.
     private func body(_ builder: EdgeTokenBuilder) throws -> String {
         var value = try #require(DigestTokens.verifyAndDecode(secret: "secret", encoded: try builder.build()).value)
         value["applicationId"] = nil

@@ -1,6 +1,6 @@
 import PCastEdgeAuth
 
-/// Tokens made by the public Python library phenix-edge-auth 1.2.6, and the calls that made them.
+/// Tokens of the public Python library phenix-edge-auth 1.2.6, and the calls that made them.
 enum PublicLibraryTokens {
     static let all: [(builder: EdgeTokenBuilder, encoded: String)] = [
         (

@@ -12,7 +12,7 @@ import Testing
         return token
     }
 
-    /// Nil when the token allows it.
+    /// Returns the reason against the token; nil if it permits the request.
     private static func refusal(_ token: EdgeToken, _ request: TokenRequest, at now: WallTime = now) -> TokenRefusal? {
         do throws(TokenRefusal) {
             try TokenAuthorization(token).authorize(request, at: now)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "IO6: a mapped address is the IPv4 address that it means",
+        "an IPv4-mapped address equals the IPv4 address that it contains",
         arguments: [
             (nil, nil, true), (nil, "192.0.2.1", true), ("192.0.2.1", "192.0.2.1", true),
             ("::ffff:192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "::ffff:c000:201", true),
@@ -116,7 +116,7 @@ import Testing
             Self.refusal(token, TokenRequest(.publish, capabilities: ["on-demand"])) == .missingCapability("on-demand"))
     }
 
-    /// Each subset of restrictions is broken at once; the first in order is the one that is told.
+    /// Violates each subset of restrictions at once. The first in order is reported.
     @Test func anySingleBrokenRestrictionRefuses() {
         let refusals: [TokenRefusal] = [
             .expired(at: Self.now), .wrongType, .wrongSession, .wrongRemoteAddress, .wrongOriginStream,

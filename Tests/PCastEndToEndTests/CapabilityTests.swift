@@ -3,7 +3,7 @@ import PCast
 import Testing
 
 extension EndToEnd {
-    /// What a token's capabilities do to a stream.
+    /// The effects of a token's capabilities on a stream.
     @Suite("Capabilities")
     struct CapabilityTests {
         private static func token(_ place: TestWorkspace, _ type: String, _ capabilities: String...) async throws
@@ -17,7 +17,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The picture is shown as late as its token says, sound alone goes to whom the token says, the rest is named",
+            "playout buffer and audio-only capabilities of a token apply, and other capabilities are named",
             .timeLimit(.minutes(5)))
         func meanings() async throws {
             try await TestWorkspace.run { place in
@@ -46,7 +46,7 @@ extension EndToEnd {
                 }
                 #expect(heard["framesDecoded"].number == 0 && heard["latencyP50"] == .null)
 
-                // What cannot be had is an error, and not something else instead.
+                // An unavailable capability is an error and is not replaced by another one.
                 for impossible in ["streaming", "prefer-vp8=force"] {
                     let token = try await Self.token(place, "stream", impossible)
                     let program = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
@@ -57,7 +57,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Who brings no data in the time that its token gives ends as failed", .timeLimit(.minutes(5)))
+        @Test("a publisher that sends no data within its token's limit ends as failed", .timeLimit(.minutes(5)))
         func abandoned() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -71,10 +71,10 @@ extension EndToEnd {
                 let end = await publisher.ended
                 #expect(end.reason == .failed && end.ender == .platform)
 
-                // The same token is good for who has something to say.
+                // The same token is valid for a publisher that sends.
                 for track in media.mediaStream.tracks { track.setEnabled(true) }
                 let speaking = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
-                // Nobody watches, so that it is told to rest after two seconds; that does not count.
+                // Nobody watches, so the stream is paused after two seconds. This does not count as missing data.
                 var seconds = 0
                 for await _ in speaking.statistics {
                     seconds += 1
@@ -87,7 +87,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "So it is by WHIP and WHEP", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasPeers))
+            "the capabilities apply to WHIP and WHEP", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasPeers))
         func abandonedAtDoors() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -95,7 +95,7 @@ extension EndToEnd {
                 let publisher = try Peer(
                     "whip_aiortc.py", ["--url", "\(platform.uri)/whip", "--token", publishing, "--silent"], in: nil,
                     of: place, seconds: 40)
-                // Of a publisher whose microphone and camera are off.
+                // This publisher's microphone and camera are off.
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
                 let media = try await pcast.getUserMedia(

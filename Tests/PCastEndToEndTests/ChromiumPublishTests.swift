@@ -3,12 +3,12 @@ import Testing
 
 extension EndToEnd {
     /// The page `/publish` in headless Chromium with its fake camera and microphone.
-    @Suite("A browser publishes", .enabled(if: ThisMachine.hasChromium))
+    @Suite("A browser as publisher", .enabled(if: ThisMachine.hasChromium))
     struct ChromiumPublishTests {
         private static let seconds = ThisMachine.isFull ? 60 : 10
 
         @Test(
-            "Its picture and sound reach subscribe until it stops", .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
+            "a browser's media reach subscribe until it stops", .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
         func publish(codec: String) async throws {
             try await TestWorkspace.run { place in
                 let load = ForeignLoad()
@@ -28,7 +28,7 @@ extension EndToEnd {
                 #expect(figures["videoCodec"].text == "video/\(codec)")
                 #expect(figures["srtpCipher"].text?.hasPrefix("SRTP_AEAD_AES_") == true)
                 #expect(figures["streamID"].text == stream)
-                // The page ends its session by DELETE: viewers hear it at once.
+                // The page ends its session by DELETE, which viewers receive at once.
                 let ended = try await viewer.event("ended")
                 #expect(ended["reason"].text == "ended")
                 #expect(try ended.time.timeIntervalSince(gone) < 2)

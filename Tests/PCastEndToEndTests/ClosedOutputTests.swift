@@ -3,14 +3,14 @@ import PCastIO
 import Testing
 
 extension EndToEnd {
-    /// `pcast … | head`: the reader of standard output has enough, and closes it.
-    @Suite("Standard output that is closed")
+    /// `pcast … | head`: the reader of standard output closes it early.
+    @Suite("Closed standard output")
     struct ClosedOutputTests {
-        /// The end of a pipe that nobody reads.
+        /// Returns the end of a pipe that nobody reads.
         private static func unread() throws -> Descriptor { try ProcessPipe().write }
 
-        /// Runs a program whose standard output is closed, or standard error as well; returns how it ended, and what it
-        /// wrote to standard error.
+        /// Runs a program whose standard output is closed, optionally with standard error. Returns its exit status and
+        /// what it wrote to standard error.
         private static func run(
             _ program: String, _ arguments: [String], of place: TestWorkspace, closesMessages: Bool = false
         ) async throws -> (outcome: SpawnedProcess.End?, messages: [String]) {
@@ -31,7 +31,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Commands that write and end do so quietly",
+            "commands that write and end do so without an error message",
             arguments: [
                 ["pcast", "--help"], ["pcast", "--version"], ["pcast", "help", "publish"],
                 ["pcast", "--experimental-dump-help"], ["pcast", "--generate-completion-script", "bash"],
@@ -52,7 +52,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The status of a command is the same when nobody reads what it writes",
+            "the exit status of a command does not depend on its output being read",
             arguments: [
                 (["publish", "--nonsense"], 2), (["subscribe", "--for", "soon"], 2),
                 (["token", "verify", "DIGEST:eyJhIjoxfQ==", "--secret", "s", "--json"], 3),
@@ -67,7 +67,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Commands that run until they are ended end at the first line that nobody reads, and leave nothing behind",
+            "long-running commands end at the first line that cannot be written, and clean up",
             arguments: [
                 ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", "a:b", "--json"],
                 ["publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--json"],
@@ -81,7 +81,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A viewer ends too, and its publisher goes on", .timeLimit(.minutes(2)))
+        @Test("a viewer ends too, and its publisher continues", .timeLimit(.minutes(2)))
         func viewing() async throws {
             try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")

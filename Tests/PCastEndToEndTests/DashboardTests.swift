@@ -2,11 +2,11 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The dashboard in headless Chromium, and the pages that its links lead to.
+    /// The dashboard in headless Chromium, and the pages that it links.
     @Suite("The dashboard", .enabled(if: ThisMachine.hasChromium))
     struct DashboardTests {
         @Test(
-            "A person logs in, sees streams and notifications, hands out a link and ends a stream with a reason",
+            "a user logs in, sees streams and notifications, copies a link and ends a stream with a reason",
             .timeLimit(.minutes(10)))
         func story() async throws {
             try await TestWorkspace.run { place in
@@ -17,7 +17,7 @@ extension EndToEnd {
                     platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
                     "--secret", credentials[1], "--token", try await platform.publishingToken(),
                 ]
-                // A folder, for a person who wants to look at the pages.
+                // The folder for screenshots, for a person who wants to inspect the pages.
                 if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
                     arguments += ["--screenshots", folder]
                 }

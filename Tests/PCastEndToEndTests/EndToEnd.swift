@@ -1,5 +1,5 @@
 import Testing
 
-/// Everything here runs real programs on one computer, and measures: one test at a time.
+/// Tests that run real programs on one machine and measure them, one at a time.
 @Suite("End to end", .serialized, .keepsOutputOfFailures)
 enum EndToEnd {}

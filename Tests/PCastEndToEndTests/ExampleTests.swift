@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The programs of `Examples/`, as a reader of them would run them.
+    /// The programs of `Examples/`, run as a reader would run them.
     @Suite("Examples")
     struct ExampleTests {
-        @Test("One publishes and the other watches, through a platform of its own", .timeLimit(.minutes(5)))
+        @Test("one example publishes and another watches through its platform", .timeLimit(.minutes(5)))
         func publishAndWatch() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -19,7 +19,7 @@ extension EndToEnd {
                     BuiltProgram.path("WatchExample"),
                     [platform.uri, authentication, await platform.viewingToken(stream), stream, "2", picture])
                 for program in [viewer, publisher] {
-                    // It publishes for as long as somebody wants to watch.
+                    // It publishes until its viewer has finished.
                     if program === publisher { try await platform.end(stream) }
                     #expect(try await program.exitStatus() == 0)
                     let lines = program.output.lines.values
@@ -35,9 +35,9 @@ extension EndToEnd {
             }
         }
 
-        /// It listens on the usual ports, so it gets a network of its own.
+        /// The platform listens on the default ports, so it has its own network.
         @Test(
-            "The platform inside a program of one's own serves", .enabled(if: ThisMachine.hasNamespaces),
+            "a platform that is embedded in a program serves clients", .enabled(if: ThisMachine.hasNamespaces),
             .timeLimit(.minutes(5)))
         func serve() async throws {
             try await TestWorkspace.run { place in

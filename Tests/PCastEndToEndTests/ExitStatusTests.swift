@@ -2,11 +2,11 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What scripts tell ends apart by.
+    /// The exit statuses by which scripts distinguish results.
     @Suite("Exit statuses")
     struct ExitStatusTests {
         @Test(
-            "2: arguments that cannot be used",
+            "status 2: arguments are unusable",
             arguments: [
                 ["publish", "--fps", "0"], ["publish", "--nonsense"], ["subscribe", "--for", "soon"],
                 ["subscribe", "--screenshot", "picture.bmp"], ["serve", "--listen", "127.0.0.1:http"],
@@ -24,7 +24,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("4: nothing to play, with no platform and with an empty one")
+        @Test("status 4: nothing to play, without a platform and with an empty one")
         func nothingToPlay() async throws {
             try await TestWorkspace.run { place in
                 let alone = try place.pcast("subscribe")
@@ -40,7 +40,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("5: a source that is not there; its platform goes with it")
+        @Test("status 5: a missing source, which also ends its platform")
         func noSource() async throws {
             try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
@@ -49,7 +49,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("6: no platform at that address")
+        @Test("status 6: no platform at that address")
         func unreachable() async throws {
             try await TestWorkspace.run { place in
                 for command in ["publish", "subscribe"] {
@@ -63,7 +63,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("3: tokens that another secret signed, that have expired, or that are for something else")
+        @Test("status 3: tokens with another signature, expired tokens, and tokens for another purpose")
         func unauthorized() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -92,7 +92,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("7: the platform ended the stream, and publisher and viewer are told why")
+        @Test("status 7: the platform ended the stream, with the reason for publisher and viewer")
         func endedByPlatform() async throws {
             try await TestWorkspace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--tag", "news")

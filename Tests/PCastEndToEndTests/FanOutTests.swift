@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The measurements of fan-out in their shortest form: what they find is right, however long it took.
+    /// Short measurements of fan-out. Their results must be correct, however long they take.
     @Suite("Measurements of fan-out")
     struct FanOutTests {
-        /// Runs one to its end; a missed target is no failure here.
+        /// Runs a measurement to its end. A missed target is not a failure here.
         private static func result(of name: String, _ arguments: [String], in place: TestWorkspace) async throws -> JSON
         {
             let program = try place.start(
@@ -20,7 +20,7 @@ extension EndToEnd {
             return result
         }
 
-        @Test("Every viewer gets all packets in order, and all of them are authentic", .timeLimit(.minutes(5)))
+        @Test("every viewer receives all packets in order, and all are authentic", .timeLimit(.minutes(5)))
         func fanOut() async throws {
             try await TestWorkspace.run { place in
                 let result = try await Self.result(
@@ -33,7 +33,7 @@ extension EndToEnd {
                 #expect(result["missing"].number == 0)
                 #expect(result["unauthentic"].number == 0)
                 #expect(result["relayPerPacket"].number ?? 0 > 0)
-                // The program in C encrypts what viewers can read, and all of it arrives.
+                // The C program encrypts packets that viewers can read, and all of them arrive.
                 #expect(result["evpPerPacket"].number ?? 0 > 0)
                 #expect(result["missingOfC"].number == 0)
                 #expect(result["unauthenticOfC"].number == 0)
@@ -41,7 +41,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Many who come at once all get a picture, and who was there misses none", .timeLimit(.minutes(5)))
+        @Test("many simultaneous viewers all receive video, and existing viewers miss nothing", .timeLimit(.minutes(5)))
         func joinStorm() async throws {
             try await TestWorkspace.run { place in
                 let result = try await Self.result(of: "join-storm", ["--viewers", "12"], in: place)
@@ -51,7 +51,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A meeting loses nothing, and idle viewers are counted", .timeLimit(.minutes(5)))
+        @Test("a meeting loses no packets, and idle viewers are counted", .timeLimit(.minutes(5)))
         func meetingAndSilence() async throws {
             try await TestWorkspace.run { place in
                 let meeting = try await Self.result(
@@ -65,7 +65,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Who decrypts one packet of four misses none of the others", .timeLimit(.minutes(5)))
+        @Test("a viewer that decrypts one packet of four misses none of the others", .timeLimit(.minutes(5)))
         func sample() async throws {
             try await TestWorkspace.run { place in
                 let result = try await Self.result(
@@ -76,7 +76,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Light viewers of a stream with sound have both", .timeLimit(.minutes(5)))
+        @Test("light viewers of a stream with audio receive both tracks", .timeLimit(.minutes(5)))
         func sound() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -97,7 +97,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Viewers of one stream at several shards miss nothing", .timeLimit(.minutes(5)))
+        @Test("viewers of one stream on several shards miss nothing", .timeLimit(.minutes(5)))
         func shards() async throws {
             try await TestWorkspace.run { place in
                 let result = try await Self.result(
@@ -109,10 +109,10 @@ extension EndToEnd {
             }
         }
 
-        @Test("Viewers who read nothing are sent everything, by one shard and by two", .timeLimit(.minutes(5)))
+        @Test("viewers that do not read are sent everything, by one shard and by two", .timeLimit(.minutes(5)))
         func scaling() async throws {
             try await TestWorkspace.run { place in
-                // What was not forwarded is a failure of the measurement.
+                // Packets that were not forwarded make the measurement fail.
                 let result = try await Self.result(
                     of: "scaling",
                     [
@@ -125,7 +125,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Numbers and times go round without a packet lost", .timeLimit(.minutes(10)))
+        @Test("sequence numbers and timestamps wrap around without a lost packet", .timeLimit(.minutes(10)))
         func soak() async throws {
             try await TestWorkspace.run { place in
                 let minutes = ThisMachine.isFull ? "2" : "0.05"

@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A file as files are, from disk to three screens.
+    /// A usual file from disk to three screens.
     @Suite("The film")
     struct FilmTests {
         private static let seconds = ThisMachine.isFull ? 60 : 32
 
         @Test(
-            "A film is watched by two programs and a browser at once, and ends for all of them",
+            "a film is watched by two programs and a browser at once, and ends for all of them",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func film() async throws {
             try await TestWorkspace.run { place in
@@ -66,13 +66,13 @@ extension EndToEnd {
             #expect(abs(original - recorded) < 3, "\(recorded) dBFS of \(original)")
         }
 
-        /// How long the page plays; the rest is for its opening.
+        /// The time for which the page plays. The rest is for loading it.
         private static let watchedSeconds = seconds - 24
 
         private static func pageScreenshot(in place: TestWorkspace) -> String { place.path("page.png") }
 
-        /// Headless Chromium, ready to open a page: while it starts it takes both processors of a small machine for some
-        /// seconds, in which nobody shall play.
+        /// Starts headless Chromium, ready to open a page. Its start needs both processors of a small machine for some
+        /// seconds, so no test should play meanwhile.
         private static func startBrowser(in place: TestWorkspace) async throws -> Peer {
             let browser = try Peer(
                 "watch_chromium.py", ["-", "--screenshot", pageScreenshot(in: place)], in: nil, of: place,
@@ -81,7 +81,7 @@ extension EndToEnd {
             return browser
         }
 
-        /// The page, which checks that pictures move, sound is there and nothing freezes.
+        /// Runs the page, which checks that video advances, audio is present and nothing freezes.
         private static func watch(_ link: String, _ film: Film, by browser: Peer, _ load: ForeignLoad) async throws {
             let place = film.file.place
             try browser.program.tell(link)

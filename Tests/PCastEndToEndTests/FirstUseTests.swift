@@ -2,11 +2,11 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A platform on loopback, as `pcast serve` and `pcast publish` start it, and browsers as they are installed on its
-    /// machine. None of them uses the loopback interface for media.
+    /// A platform on loopback, as `pcast serve` and `pcast publish` start it, with usual browsers on the same machine.
+    /// None of them uses the loopback interface for media.
     @Suite("First use", .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasChromium && ThisMachine.hasFirefox))
     struct FirstUseTests {
-        /// What a machine's interface has.
+        /// The addresses and routes of a machine's interface.
         enum Network: String, CaseIterable {
             case v4 = "v4"
             case v4WithRoute = "v4 route"
@@ -15,13 +15,13 @@ extension EndToEnd {
         }
 
         @Test(
-            "With an interface a browser publishes and watches, by either family, with or without a default route",
+            "with an interface a browser publishes and watches over either family, with or without a default route",
             .timeLimit(.minutes(5)), arguments: Network.allCases, ["chromium", "firefox"])
         func pages(network: Network, browser: String) async throws {
             try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start(network.rawValue, in: place)
                 let platform = try await machine.serve()
-                // Firefox uses a network without a default route where the page may capture, and nowhere else.
+                // Firefox uses a network without a default route only if the page may capture.
                 let isAllowed = browser == "firefox" && !network.rawValue.contains("route")
                 let pages = try machine.use(
                     platform, browser: browser, seconds: 3, isAllowed ? ["--allowed"] : [])
@@ -31,7 +31,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "On a network without a default route the page tells what Firefox needs there", .timeLimit(.minutes(5)))
+            "on a network without a default route the page tells what Firefox requires", .timeLimit(.minutes(5)))
         func noRoute() async throws {
             try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4", in: place)
@@ -44,7 +44,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "With loopback alone the pages report a missing address or connect, and play once an interface appears",
+            "with loopback alone the pages report a missing address or connect, and play once an interface appears",
             .timeLimit(.minutes(5)), arguments: ["chromium", "firefox"])
         func loopbackAlone(browser: String) async throws {
             try await TestWorkspace.run { place in
@@ -72,12 +72,12 @@ extension EndToEnd {
             }
         }
 
-        @Test("A page names the codec that its browser lacks, and plays the audio", .timeLimit(.minutes(5)))
+        @Test("a page names the codec that its browser lacks, and plays the audio", .timeLimit(.minutes(5)))
         func missingCodec() async throws {
             try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4 route", in: place)
                 let publisher = try await machine.publish(codec: "h264")
-                // As installed it has no H.264 before it has downloaded its plug-in, and here it has no network to do so.
+                // A new installation has no H.264 before it has downloaded its plug-in, and here it has no network.
                 let pages = try machine.use(
                     publisher.uri, browser: "firefox", seconds: 1,
                     ["--stream", publisher.stream, "--message", "no H.264", "--explanation", "OpenH264", "--audio"])
@@ -86,7 +86,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Media of a platform on loopback is for its own machine: another one on the network gets no answer",
+            "media of a platform on loopback is only for its own machine, and others receive no answer",
             .timeLimit(.minutes(2)), arguments: [1, 2])
         func strangers(shards: Int) async throws {
             try await TestWorkspace.run { place in

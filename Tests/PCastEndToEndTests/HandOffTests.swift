@@ -5,12 +5,12 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// Playing elsewhere: another device watches through a platform what a player here plays, and steers.
-    @Suite("Handing off", .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
+    /// External playback: another device watches the player's media through a platform, and the player controls it.
+    @Suite("Handing off playback", .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
     struct HandOffTests {
         private static let rate = 30.0
 
-        /// What another device of the user does when it is invited.
+        /// Another device of the user, which reacts to an invitation.
         private final class Device: Sendable {
             let screen = StampScreen()
             let player: Player
@@ -23,7 +23,7 @@ extension EndToEnd {
                 following = Task { for await event in events { told.add(event.kind) } }
             }
 
-            /// Returns when it shows the stream.
+            /// Plays a stream, and returns when it is displayed.
             func watch(_ stream: StreamID, by token: String, at platform: String) async throws {
                 let address = "\(platform)/watch/\(stream)#token=\(token.addingPercentEncoding)"
                 player.set(video: Video(address), play: true)
@@ -39,7 +39,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A film goes on at another device, is steered from here, and comes back when it is stopped")
+        @Test("a film continues on another device, is controlled locally, and returns when it is stopped")
         func handOff() async throws {
             try await TestWorkspace.run { place in
                 let film = try await StampedRecording.make("film.mp4", seconds: 6, in: place)
@@ -70,16 +70,16 @@ extension EndToEnd {
                 #expect(told.values.contains(.lifecycle(.startCastSession)))
                 #expect(screen.isDark && player.session?.playerState == .playing(buffering: false))
 
-                // What plays here is seen there, a little later, and here nothing is.
+                // The film is then seen on the other device, a little later, and no longer here.
                 let (seenHere, seenThere) = (screen.sights.values.count, device.screen.sights.values.count)
                 _ = await device.screen.sights.first { _ in device.screen.sights.values.count >= seenThere + 90 }
                 #expect(screen.sights.values.count == seenHere && screen.isDark)
                 let stamps = device.screen.sights.values.suffix(80).map { Int($0.stamp.counter) }
                 let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }
-                // The film may have begun again among them.
+                // The film may have restarted meanwhile.
                 #expect(steps.count { $0 < 1 || $0 > 3 } <= 1, "\(stamps)")
 
-                // It has its sound.
+                // The film has audio.
                 let name = place.path("there.mp4")
                 let stream = try #require(handOff.streamID)
                 let viewer = try place.pcast(
@@ -90,7 +90,7 @@ extension EndToEnd {
                 #expect(try await recording.loudness() > -60)
                 #expect(abs(try await recording.track("video").duration - recording.track("audio").duration) < 0.5)
 
-                // Paused and sought here, that picture stands there.
+                // After a pause and a seek, the other device shows the frame at that position.
                 player.pause()
                 let landed = try await player.seek(to: 2.0)
                 let counter = Int(first.stamp.counter) + Int((landed * Self.rate).rounded())
@@ -121,7 +121,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("An uninvited device, and a stream that somebody else ends, leave it here")
+        @Test("after an uninvited device, or the end of the stream by others, playback is local again")
         func refused() async throws {
             try await TestWorkspace.run { place in
                 let film = try await StampedRecording.make("film.mp4", seconds: 3, in: place)
@@ -156,7 +156,7 @@ extension EndToEnd {
                 #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
                 #expect(!player.isExternalPlaybackActive && !told.values.contains { $0.isError })
 
-                // It is over with the item that was handed off.
+                // External playback ends with the item that was handed off.
                 try await player.startExternalPlayback(handOff)
                 let stream = try #require(handOff.streamID)
                 player.reset()
@@ -172,7 +172,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A list that plays for ever is a channel, which a browser watches", .enabled(if: ThisMachine.hasChromium))
+            "a looping list is a channel that a browser can watch", .enabled(if: ThisMachine.hasChromium))
         func channel() async throws {
             try await TestWorkspace.run { place in
                 let load = ForeignLoad()
@@ -201,7 +201,7 @@ extension EndToEnd {
                     "\(platform.local.uri)/watch/\(publisher.streamID)#token=\(viewing.addingPercentEncoding)")
                 let figures = try await browser.figures(judging: load)
                 #expect(figures["size"] == .list([.number(640), .number(360)]))
-                // The page's picture is one of those that were shown.
+                // The page shows one of the displayed frames.
                 let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
                 try #require(box.count == 4)
                 let cut = place.path("video.png")

@@ -4,11 +4,11 @@ import PCastCore
 import Testing
 
 extension EndToEnd {
-    /// Publishers of several layers, and viewers that are sent one of them.
+    /// Publishers with several layers, and viewers that receive one of them.
     @Suite("Layers")
     struct LayerTests {
         @Test(
-            "By its token's capability pcast publishes three layers; a viewer's limit chooses, and what nobody watches rests",
+            "with a capability pcast publishes three layers, a viewer's limit selects one, and the others are paused",
             .timeLimit(.minutes(5)))
         func contribution() async throws {
             try await TestWorkspace.run { place in
@@ -22,7 +22,7 @@ extension EndToEnd {
                 let viewer = try await WatchedStream.open(name, of: platform)
                 try await viewer.height(720, since: 0)
                 try await Self.check(viewer)
-                // The two that nobody watches rest after two seconds.
+                // The two layers without viewers are paused after two seconds.
                 let rests = await publisher.output.lines.first { line in
                     JSON(line: line)?["layersEncoded"] == .number(1)
                 }
@@ -33,7 +33,7 @@ extension EndToEnd {
             }
         }
 
-        /// Limits the viewer's track and lifts the limit, and waits for the sizes that go with it.
+        /// Limits the viewer's track, removes the limit, and waits for the respective frame sizes.
         private static func check(_ viewer: WatchedStream) async throws {
             let track = try #require(viewer.stream.videoTracks.first)
             var count = viewer.sizes.values.count
@@ -46,7 +46,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's simulcast is taken by rid, and a viewer is sent the layer that its limit allows",
+            "a browser's simulcast is accepted by RID, and a viewer receives the layer that its limit allows",
             .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
         func simulcast(codec: String) async throws {
             try await TestWorkspace.run { place in
@@ -56,7 +56,7 @@ extension EndToEnd {
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec, "--until-told"],
                     in: nil, of: place, seconds: 10, hears: true)
                 let viewer = try await WatchedStream.open(try await platform.stream(), of: platform)
-                // A browser takes some seconds to have the rate for its best layer.
+                // A browser needs some seconds to reach the bit rate of its best layer.
                 try await viewer.height(720, since: 0)
                 try await Self.check(viewer)
                 await viewer.close()
@@ -67,7 +67,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's simulcast reaches viewers at another shard, which comes to it when layers are named no more",
+            "a browser's simulcast reaches viewers on another shard after its packets no longer have a RID",
             .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)))
         func replica() async throws {
             try await TestWorkspace.run { place in
@@ -79,7 +79,7 @@ extension EndToEnd {
                 let stream = try await platform.stream()
                 let first = try await WatchedStream.open(stream, of: platform)
                 try await first.height(720, since: 0)
-                // More than a few dozen are not kept at the stream's home.
+                // The home shard serves at most a few dozen viewers.
                 let viewers = try place.start(
                     "/usr/bin/env",
                     [

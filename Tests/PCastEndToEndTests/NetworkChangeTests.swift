@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Interfaces that go, and networks that let little through.
-    @Suite("Networks change", .enabled(if: ThisMachine.hasNamespaces))
+    /// Disappearing interfaces, and networks that block traffic.
+    @Suite("Changes of networks", .enabled(if: ThisMachine.hasNamespaces))
     struct NetworkChangeTests {
-        @Test("A viewer whose interface goes away sees pictures by another within a second", .timeLimit(.minutes(5)))
+        @Test("a viewer whose interface disappears has video over another one within a second", .timeLimit(.minutes(5)))
         func viewerMoves() async throws {
             try await TestWorkspace.run { place in
                 let load = ForeignLoad()
@@ -35,13 +35,13 @@ extension EndToEnd {
         }
 
         @Test(
-            "Where UDP is blocked pictures come over TCP within 3 s, and by TLS where nothing else gets through",
+            "if UDP is blocked, video arrives over TCP within 3 s, and over TLS if everything else is blocked",
             .timeLimit(.minutes(5)))
         func blocked() async throws {
             try await TestWorkspace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
-                // The second stream is at another shard than connections come to.
+                // Connections arrive at another shard than that of the second stream.
                 let (other, _) = try await networks.publish()
                 let (publisher, viewing) = try await networks.publish()
                 let port = "\(TwoNetworks.mediaPort)"
@@ -64,7 +64,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's pictures come over TCP, and by TLS where nothing else gets through", .timeLimit(.minutes(5)),
+            "a browser receives video over TCP, and over TLS if everything else is blocked", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func browser() async throws {
             try await TestWorkspace.run { place in
@@ -76,7 +76,7 @@ extension EndToEnd {
                 let page = "\(networks.platform.uri)/watch/\(stream)"
                 for kind in [["ipproto", "udp"], ["ipproto", "tcp", "dport", "\(TwoNetworks.mediaPort)"]] {
                     try await networks.block(kind)
-                    // The platform's certificate is of its own making.
+                    // The platform has a self-signed certificate.
                     let browser = try Peer(
                         "watch_chromium.py", [page, "--token", token, "--flag=--ignore-certificate-errors"],
                         in: networks.clientNetwork, of: place, seconds: 8)
@@ -89,7 +89,7 @@ extension EndToEnd {
             }
         }
 
-        /// Three seconds of statistics.
+        /// Waits for three seconds of statistics.
         private static func play(_ viewer: RunningProgram) async throws {
             try await viewer.awaitStatistics(viewer.events("stats").count + 3)
         }

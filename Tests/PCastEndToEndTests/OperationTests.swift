@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A platform in operation: configured anew while it runs, flooded, and ended.
+    /// A running platform that is reconfigured, flooded and ended.
     @Suite("Operation")
     struct OperationTests {
         /// A platform with a configuration file, a publisher and a viewer.
@@ -46,7 +46,7 @@ extension EndToEnd {
                 try (always + lines).joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
             }
 
-            /// That pictures still arrive: in the second after the one that begins now.
+            /// Waits for frames in the second after the current one.
             func awaitPictures() async throws {
                 var known = Set(viewer.events("stats").compactMap { $0["time"].text })
                 for _ in 0..<2 {
@@ -58,15 +58,15 @@ extension EndToEnd {
                 #expect(viewer.isRunning && publisher.isRunning)
             }
 
-            /// What somebody is answered who would watch: 503 where there is no room, and 400 where there is, for the offer
-            /// is none that could be watched with.
+            /// Returns the status for a new viewer: 503 without capacity, and 400 with capacity, because the offer is
+            /// invalid.
             func knock() async throws -> String? {
                 try await ask(
                     "POST", "/whep", "--type", "application/sdp", "--body",
                     "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n")
             }
 
-            /// The status of an answer.
+            /// Returns the status of a response.
             func ask(_ method: String, _ path: String, _ arguments: String...) async throws -> String? {
                 let all = [method, platform.uri + path] + arguments
                 return try await platform.place.run("\(BuiltProgram.peers)/ask.py", all).output.first
@@ -81,13 +81,13 @@ extension EndToEnd {
         }
 
         @Test(
-            "The configuration is read again when its file changes and on SIGHUP, and nobody is dropped",
+            "the configuration is reloaded when its file changes and on SIGHUP, and nobody is disconnected",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func reload() async throws {
             try await TestWorkspace.run { place in
                 let broadcast = try await Broadcast.start(in: place)
                 let program = broadcast.platform.program
-                // The file alone.
+                // The file changes without a signal.
                 try Broadcast.write(["limit = viewers=1", "rtc-port = 4711"], to: broadcast.file)
                 let first = try await program.event("reloaded")
                 #expect(first["changed"].list.compactMap(\.text) == ["limit"])
@@ -96,13 +96,13 @@ extension EndToEnd {
                 #expect(try await broadcast.knock() == "503")
                 try await broadcast.awaitPictures()
 
-                // A mistake.
+                // The file contains a mistake.
                 try Broadcast.write(["limits = viewers=100"], to: broadcast.file)
                 let failed = try await program.event("reloadFailed")["reason"].text ?? ""
                 #expect(failed.contains("line 5") && failed.contains("perhaps “limit”"))
                 #expect(try await broadcast.knock() == "503")
 
-                // The mistake mended, and what is to be logged with it.
+                // The mistake is corrected, and the log level changes as well.
                 try Broadcast.write(["limit = viewers=5", "log-level = debug"], to: broadcast.file)
                 program.send(SIGHUP)
                 _ = try await program.event("reloaded") { event in
@@ -121,7 +121,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "SIGTERM: everyone is told of the maintenance, and the platform ends with status 0", .timeLimit(.minutes(5))
+            "on SIGTERM all clients receive maintenance, and the status is 0", .timeLimit(.minutes(5))
         )
         func termination() async throws {
             try await TestWorkspace.run { place in
@@ -137,7 +137,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A backend that does not answer holds the end up no longer than the drain time; a second signal ends it at once",
+            "a silent backend delays the end by at most the drain time, and a second signal ends it at once",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func boundedEnd() async throws {
             for isAskedTwice in [false, true] {
@@ -157,8 +157,8 @@ extension EndToEnd {
                     _ = try await broadcast.viewer.event("ended")
                     if isAskedTwice {
                         #expect(program.isRunning)
-                        // One right behind the first is taken for its echo, as a shell and a program between hand on the
-                        // same signal.
+                        // A signal directly after the first counts as its repetition, because a shell and a program
+                        // between them forward the same signal.
                         var status: Int32?
                         for _ in 0..<60 where status == nil {
                             program.send(SIGTERM)
@@ -173,7 +173,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A flood from one address is refused early, gets no more bytes back than it sends, and hurts nobody else",
+            "a flood from one address is rejected early, receives no more bytes than it sends, and hurts no one",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func flood() async throws {
             try await TestWorkspace.run { place in
@@ -192,7 +192,7 @@ extension EndToEnd {
                         "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "\(Int(rtcPort))",
                         "--seconds", "\(seconds)", "--least", "150",
                     ])
-                // In the middle of it somebody comes to watch.
+                // A viewer joins during the flood.
                 let welcome = try await broadcast.anotherViewer()
                 _ = try await welcome.event("firstFrame")
                 try await broadcast.awaitPictures()
@@ -201,7 +201,7 @@ extension EndToEnd {
                 print("flood: \(flood.output.lines.values.last ?? "")")
                 #expect(figures["refusedConnections"].number ?? 0 > 100)
                 #expect(figures["datagrams"].number ?? 0 > 100)
-                // Nobody had passed a check: not one byte.
+                // Without a successful check not one byte is answered.
                 #expect(figures["answeredBytes"] == .number(0))
                 #expect(broadcast.viewer.events("subscribed").count == 1 && platform.program.isRunning)
                 welcome.send(SIGINT)
@@ -211,7 +211,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A process that has no descriptors left goes on with whom it has, and takes others when there are some again",
+            "a process without descriptors keeps its clients, and admits others when descriptors are available again",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func descriptors() async throws {
             try await TestWorkspace.run { place in

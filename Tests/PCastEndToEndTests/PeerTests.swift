@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Other people's implementations, by WHIP and WHEP, in a network that nothing gets out of.
+    /// Other implementations by WHIP and WHEP, in a network without external connections.
     @Suite("Peers", .enabled(if: ThisMachine.hasPeers))
     struct PeerTests {
         struct Publisher: Sendable, CustomTestStringConvertible {
@@ -22,10 +22,11 @@ extension EndToEnd {
             Publisher(program: "whip_ffmpeg.py", codec: "H264", options: ["--dtls-active"]),
         ]
 
-        /// Watching, as seconds: the full length, and what is enough to see pictures move and hear sound.
+        /// The duration of watching in seconds: the full one, and one that is sufficient to see frames advance and hear
+        /// audio.
         private static let watching = ThisMachine.isFull ? 15 : 3
 
-        @Test("Each publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
+        @Test("each peer publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {
             try await TestWorkspace.run { place in
                 let load = ForeignLoad()
@@ -48,7 +49,7 @@ extension EndToEnd {
                 "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",
                 LocalPlatform.application, "--json",
             ]
-            // Through `env`, as sudo leaves the environment behind.
+            // The command runs through `env`, because sudo removes the environment.
             let program = try place.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [
@@ -58,7 +59,7 @@ extension EndToEnd {
             return try await LocalPlatform(program, in: place)
         }
 
-        /// One publisher and its viewers; returns the stream.
+        /// Runs one publisher and its viewers, and returns the stream.
         private static func run(
             _ publisher: Publisher, at platform: LocalPlatform, in network: String, _ known: Set<String>,
             _ lossy: inout [String]
@@ -87,7 +88,7 @@ extension EndToEnd {
             return stream
         }
 
-        /// What holds for every peer beyond what it checks itself.
+        /// Checks what holds for every peer, in addition to its own checks.
         private static func check(_ figures: JSON, _ codec: String, _ lossy: inout [String]) {
             let peer = figures["peer"].text ?? ""
             if let agreed = figures["codecs"]["video"].text { #expect(agreed.hasSuffix(codec), "\(peer)") }

@@ -2,19 +2,19 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `pcast play`, with the picture that was shown last as the witness.
+    /// `pcast play`, checked by the last displayed frame.
     @Suite("Playing", .enabled(if: ThisMachine.hasFFmpeg))
     struct PlayTests {
         private static let seconds = 4
 
-        /// That the last picture of a film was shown last.
+        /// Expects that the last frame of a film was displayed last.
         private static func expectLast(of film: Film, in picture: String, at place: TestWorkspace) async throws {
             let found = try await film.find(MediaFile(path: picture, place: place))
             #expect(found.frame == seconds * Film.frameRate - 1)
             #expect(found.difference * 5 < found.usualDifference)
         }
 
-        @Test("A file is played through its end, past its cue point, and its last picture is shown")
+        @Test("a file is played to its end, passes its cue point, and its last frame is displayed")
         func file() async throws {
             try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
@@ -31,7 +31,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A playlist of a web server is played from where it was asked to be", .enabled(if: ThisMachine.hasPython))
+        @Test("a playlist of a web server is played from the requested position", .enabled(if: ThisMachine.hasPython))
         func playlist() async throws {
             try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
@@ -57,7 +57,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("What cannot be played is said, with status 4")
+        @Test("unplayable media are reported with status 4")
         func nothing() async throws {
             try await TestWorkspace.run { place in
                 let player = try place.pcast("play", place.path("nothing.mp4"), "--render", "null")

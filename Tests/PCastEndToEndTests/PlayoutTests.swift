@@ -4,12 +4,12 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// `pcast playout`: a channel with a web page over its pictures, as those see it who watch.
+    /// `pcast playout`: a channel with a web page over its video, as viewers see it.
     @Suite(
         "Playing out", .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasChromium), .timeLimit(.minutes(6)))
     struct PlayoutTests {
         @Test(
-            "A playlist goes out with a page over it, passes over what cannot be played, and goes on when the page crashes",
+            "a playlist is sent with a page over it, skips unplayable items, and continues if the page crashes",
             .enabled(if: ThisMachine.hasPython))
         func channel() async throws {
             try await TestWorkspace.run { place in
@@ -32,7 +32,7 @@ extension EndToEnd {
                 let isBoth: @Sendable (ChannelScreen.Sight) -> Bool = { $0.isCovered && $0.stamp != nil }
                 #expect(await screen.sights.first(where: isBoth) != nil, "\(channel.report)")
 
-                // Round by round: each ends with an item that is not there.
+                // Each round ends with a missing item.
                 let before = screen.sights.values.count
                 _ = await channel.output.lines.first { $0.contains("\"finished\"") }
                 _ = await screen.sights.first { _ in screen.sights.values.count >= before + 180 }
@@ -42,7 +42,7 @@ extension EndToEnd {
 
                 try await Self.expectInChromium(link, in: place)
 
-                // The pictures go on without the page, which comes back.
+                // Video continues without the page, which is restored.
                 let browser = try #require(Self.child(of: channel))
                 let count = screen.sights.values.count
                 kill(browser, SIGKILL)
@@ -62,7 +62,7 @@ extension EndToEnd {
             }
         }
 
-        /// That the watch page in a browser shows the strip of the film and the block of the page.
+        /// Expects that the watch page in a browser shows the strip of the film and the block of the page.
         private static func expectInChromium(_ link: String, in place: TestWorkspace) async throws {
             let screenshot = place.path("viewer.png")
             let viewer = try Peer(
@@ -80,7 +80,7 @@ extension EndToEnd {
                     "yuv420p", "-f", "rawvideo", raw,
                 ])
             let bytes = try Data(contentsOf: URL(fileURLWithPath: raw))
-            // 640 and 320 are multiples of what rows are padded to.
+            // 640 and 320 are multiples of the row alignment.
             try #require(bytes.count == VideoFrame.layout(size).byteCount)
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 64)
             bytes.copyBytes(to: memory)
@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(sight.stamp != nil && sight.isCovered, "the page shows the film and what is over it")
         }
 
-        /// The process that a program started.
+        /// Returns the child process of a program.
         private static func child(of program: RunningProgram) -> Int32? {
             guard let parent = program.processID else { return nil }
             let path = "/proc/\(parent)/task"
@@ -103,7 +103,7 @@ extension EndToEnd {
             return nil
         }
 
-        @Test("A page that cannot be drawn is said before anything is published, with status 4")
+        @Test("a page that cannot be drawn is reported before anything is published, with status 4")
         func unreachable() async throws {
             try await TestWorkspace.run { place in
                 for options in [

@@ -3,13 +3,13 @@ import PCast
 import Testing
 
 extension EndToEnd {
-    /// The published protocol, as others speak it.
+    /// The published protocol in other implementations.
     @Suite("The published protocol")
     struct ProtocolTests {
         private static let watching = ThisMachine.isFull ? 10 : 3
 
         @Test(
-            "A client in Python, with aiortc and phenix-edge-auth, publishes and subscribes with both ways of offering",
+            "a Python client with aiortc and phenix-edge-auth publishes and subscribes with both ways of offering",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func independentClient() async throws {
             try await TestWorkspace.run { place in
@@ -44,7 +44,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A stream got by subscribe is published again, and a viewer of the second reads the test picture",
+            "a subscribed stream is republished, and a viewer of the second reads the test pattern",
             .timeLimit(.minutes(5)),
             arguments: [
                 Again(published: "h264", codec: .h264), Again(published: "vp8", codec: .vp8),
@@ -69,7 +69,7 @@ extension EndToEnd {
                 let token = try await platform.viewingToken(second.streamID.description)
                 let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
                 _ = try await viewer.event("firstFrame")
-                // Latencies are read from the strip of the test picture, and null without it.
+                // Latencies are read from the strip of the test pattern, and are null without it.
                 let stats = try await viewer.event("stats") {
                     ($0["latencyP50"].number ?? -1) > 0 && ($0["framesRendered"].number ?? 0) >= 30
                         && $0["audioVideoSkew"].number != nil
@@ -78,7 +78,7 @@ extension EndToEnd {
                 let passedOn = await second.getStats().outbound.first { $0.kind == .video }
                 #expect(passedOn?.framesEncoded ?? 0 > 0)
 
-                // It ends with the stream that it is made of.
+                // The second stream ends with the first one.
                 publisher.send(SIGINT)
                 #expect(await second.ended.reason == .ended)
                 #expect(try await viewer.event("ended")["reason"].text == "ended")
@@ -87,7 +87,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A subscribed stream that has ended cannot be published again", .timeLimit(.minutes(5)))
+        @Test("a subscribed stream that has ended cannot be published again", .timeLimit(.minutes(5)))
         func endedStream() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)

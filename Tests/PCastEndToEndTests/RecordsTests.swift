@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What a platform keeps in its directory, and what backends are told of it.
+    /// The platform's persistent data, and the notifications of backends about it.
     @Suite("Records")
     struct RecordsTests {
         private static let credentials = "Basic " + Data(LocalPlatform.application.utf8).base64EncodedString()
 
         @Test(
-            "Killed at any moment of publishing, it loses no notification, and keeps their order",
+            "a platform that is killed at any moment loses no notification, and keeps their order",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(60)))
         func killRounds() async throws {
             try await TestWorkspace.run { place in
@@ -29,13 +29,14 @@ extension EndToEnd {
         }
 
         @Test(
-            "The interface for applications is as its description says, to schemathesis",
+            "the management API matches its description according to schemathesis",
             .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(5)))
         func description() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
                 let examples = ThisMachine.isFull ? "100" : "15"
-                // The application that asks, so that more is tried than whether others are refused.
+                // The application in the path is the authenticated one, so that more than the rejection of others is
+                // tested.
                 let configuration = place.path("schemathesis.toml")
                 try #"[parameters]\#n"path.application" = "studio"\#n"#.write(
                     toFile: configuration, atomically: true, encoding: .utf8)
@@ -44,9 +45,10 @@ extension EndToEnd {
                     [
                         "--config-file", configuration, "run", "\(platform.uri)/pcast/openapi.json", "--header",
                         "Authorization: \(Self.credentials)",
-                        // On loopback timelines want no token, and are tested by themselves.
+                        // On loopback timelines require no token. They have their own tests.
                         "--exclude-path-regex", "^/timeline/", "--checks", "all",
-                        // It tries more wrong credentials than are looked at, and expects 401 for each.
+                        // The tool makes more attempts with wrong credentials than the limit allows, and expects 401
+                        // for each.
                         "--exclude-checks", "ignored_auth", "--max-examples", examples, "--seed", "20261121",
                         "--no-color",
                         "--generation-database", "none", "--request-timeout", "60", "--suppress-health-check",
@@ -59,14 +61,14 @@ extension EndToEnd {
         }
 
         @Test(
-            "A platform whose directory was deleted ends at once when it is told to, and tells everyone",
+            "a platform whose directory was deleted ends at once on request, and notifies everyone",
             .timeLimit(.minutes(5)))
         func deleted() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(
                     in: place,
                     ["--data", place.path("data"), "--webhook-allow", "127.0.0.1", "--drain-time", "600s"])
-                // Nobody answers there: there is always something left to be told.
+                // Nothing listens at that address, so a notification is always pending.
                 try await place.run(
                     "curl",
                     [
@@ -85,7 +87,7 @@ extension EndToEnd {
                     try await platform.viewingToken(try await platform.stream()))
                 _ = try await viewer.event("firstFrame")
                 platform.program.send(SIGTERM)
-                // Long before the drain time is over.
+                // This is long before the drain time is over.
                 #expect(try await platform.program.exitStatus() == 0)
                 for client in [publisher, viewer] {
                     #expect(try await client.event("ended")["reason"].text == "maintenance")
@@ -94,13 +96,13 @@ extension EndToEnd {
         }
 
         @Test(
-            "A disk that is full at the start is told in a sentence, and one that fills up ends no stream",
+            "a full disk at the start is reported in a sentence, and one that fills up later ends no stream",
             .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(5)))
         func fullDisk() async throws {
             try await TestWorkspace.run { place in
                 let disk = place.path("disk")
                 try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-                // A disk of its own in a namespace of its own, so that it is gone with the program.
+                // The disk is mounted in a namespace, so that it is removed with the program.
                 let start = { (size: String) throws in
                     try place.start(
                         try #require(BuiltProgram.installed("unshare")),
@@ -119,7 +121,7 @@ extension EndToEnd {
                 let platform = try await LocalPlatform(program, in: place)
                 let filler = "/proc/\(try #require(program.processID))/root\(disk)/filler"
                 Self.fill(filler)
-                // Who comes now is let in all the same.
+                // A new client is admitted nevertheless.
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "null", "--token",
                     try await platform.publishingToken(), "--size", "320x180")
@@ -134,7 +136,7 @@ extension EndToEnd {
             }
         }
 
-        /// Writes a file until the disk takes no more.
+        /// Writes a file until the disk is full.
         private static func fill(_ path: String) {
             guard let file = fopen(path, "w") else { return }
             let block = [UInt8](repeating: 0x55, count: 4_096)

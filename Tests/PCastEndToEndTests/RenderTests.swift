@@ -3,14 +3,14 @@ import PCast
 import Testing
 
 extension EndToEnd {
-    /// `pcast subscribe` where pictures are seen.
+    /// `pcast subscribe` with visible output.
     @Suite(
         "Rendering",
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb"),
             "left out: windows: Xvfb is not installed (apt-get install xvfb)"))
     struct RenderTests {
-        /// Whether a program has SDL in its memory.
+        /// Returns whether a program has loaded SDL.
         private static func hasSDL(_ program: RunningProgram) -> Bool {
             guard let process = program.processID, let file = fopen("/proc/\(process)/maps", "r") else { return false }
             defer { fclose(file) }
@@ -21,7 +21,7 @@ extension EndToEnd {
             return false
         }
 
-        /// What is on a display, by FFmpeg's eyes.
+        /// Takes a picture of a display by FFmpeg.
         static func look(at display: String, in place: TestWorkspace) async throws -> VideoFrame {
             let path = place.folder.appendingPathComponent("\(UUID().uuidString).png").path
             let grab = try place.start(
@@ -33,7 +33,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The window shows the picture that was captured, and programs without a window have no SDL",
+            "the window shows the captured frame, and programs without a window do not load SDL",
             .timeLimit(.minutes(5)))
         func window() async throws {
             try await TestWorkspace.run { place in
@@ -53,7 +53,7 @@ extension EndToEnd {
                 #expect(Self.hasSDL(viewer))
                 for program in [platform.program, publisher, headless] { #expect(!Self.hasSDL(program)) }
 
-                // The strip on the screen is of a moment ago, and goes on.
+                // The strip on the screen is a moment old, and advances.
                 var seen: [TestPatternStamp] = []
                 let deadline = ContinuousClock.now + .timeout
                 while seen.count < 2, ContinuousClock.now < deadline {
@@ -72,7 +72,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Without a display a window is refused by a sentence and the status of device trouble",
+            "without a display a window is rejected with a sentence and the exit status for devices",
             .timeLimit(.minutes(5)))
         func noDisplay() async throws {
             try await TestWorkspace.run { place in
@@ -91,7 +91,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The terminal shows the picture, and the key q ends it and gives the terminal back",
+            "the terminal shows video, and the key q ends it and restores the terminal",
             .enabled(
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/tmux"),
                 "left out: the terminal: tmux is not installed (apt-get install tmux)"), .timeLimit(.minutes(5)))
@@ -108,7 +108,7 @@ extension EndToEnd {
                     return program.output.lines.values
                 }
                 let pcast = try BuiltProgram.path("pcast")
-                // "over" is written when the program has ended and the shell goes on.
+                // "over" is written when the program has ended and the shell continues.
                 _ = try await tmux(
                     "new-session", "-d", "-x", "100", "-y", "30",
                     "'\(pcast)' subscribe --uri \(platform.uri) --render terminal; echo over $?; read wait")

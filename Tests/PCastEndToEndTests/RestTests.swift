@@ -2,11 +2,11 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A publisher that nobody watches, and that somebody watches at last.
-    @Suite("A publisher at rest")
+    /// A publisher without viewers, until a viewer joins.
+    @Suite("A paused publisher")
     struct RestTests {
         @Test(
-            "While nobody watches, pictures are captured and none is encoded; whoever comes sees them, time and again",
+            "without viewers frames are captured but not encoded, and each new viewer sees them",
             .timeLimit(.minutes(5)))
         func rests() async throws {
             try await TestWorkspace.run { place in
@@ -23,7 +23,7 @@ extension EndToEnd {
                     let woken = try await publisher.event("stats") { $0["framesEncoded"].number ?? 0 > encoded }
                     dropped += (woken["framesDropped"].number ?? .infinity) - (resting["framesDropped"].number ?? 0)
 
-                    // What it was woken with is whole: nothing was lost while it slept.
+                    // The stream is complete after it resumed: no packet was lost while it was paused.
                     _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 30 }
                     viewer.send(SIGINT)
                     #expect(try await viewer.exitStatus() == 0)
@@ -37,7 +37,7 @@ extension EndToEnd {
             }
         }
 
-        /// Waits for a second in which pictures were captured, and none was encoded or sent.
+        /// Waits for a second in which frames were captured, and none was encoded or sent.
         private static func rest(of publisher: RunningProgram, after start: JSON) async throws -> JSON {
             var last = start
             for _ in 0..<30 {

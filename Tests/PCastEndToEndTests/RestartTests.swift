@@ -2,14 +2,15 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Media that is cut off on every way while its session is not: ICE restarts, and the call goes on by another address.
+    /// ICE restarts when media is blocked on every path while the session is not. The call continues over another
+    /// address.
     @Suite("ICE restarts", .enabled(if: ThisMachine.hasNamespaces))
     struct RestartTests {
-        /// What the platform says of a restart.
+        /// The platform's log message about a restart.
         private static let told = "ICE restarted"
 
         @Test(
-            "pcast's viewer restarts ICE when nothing is heard any more, and has pictures by its other address",
+            "pcast's viewer restarts ICE when nothing arrives, and receives video over its other address",
             .timeLimit(.minutes(5)))
         func viewer() async throws {
             try await TestWorkspace.run { place in
@@ -27,7 +28,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "pcast's publisher restarts ICE when nothing is heard any more, and its viewer has pictures again",
+            "pcast's publisher restarts ICE when nothing arrives, and its viewer receives video again",
             .timeLimit(.minutes(5)))
         func publisher() async throws {
             try await TestWorkspace.run { place in
@@ -49,7 +50,7 @@ extension EndToEnd {
             }
         }
 
-        /// Two seconds of new pictures; says how long they took.
+        /// Waits for two seconds of new frames, and returns how long that took.
         private static func awaitPictures(of viewer: RunningProgram) async throws {
             let start = ContinuousClock.now
             let before = try #require(viewer.events("stats").last?["framesRendered"].number)
@@ -60,7 +61,8 @@ extension EndToEnd {
         }
 
         private static func end(_ viewer: RunningProgram, _ publisher: RunningProgram) async throws {
-            // Who is asked to end ends with 0; who was cut off has ended before, with another status.
+            // A program that is asked to end exits with 0. One that lost its connection has already ended with another
+            // status.
             for program in [viewer, publisher] {
                 program.send(SIGINT)
                 #expect(try await program.exitStatus() == 0, "\(program.name)")
@@ -68,7 +70,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's viewer restarts ICE by PATCH at its WHEP resource, and goes on with the same connection",
+            "a browser's viewer restarts ICE by PATCH at its WHEP resource, and keeps its connection",
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersViewer() async throws {
             try await TestWorkspace.run { place in
@@ -87,7 +89,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's publisher restarts ICE by PATCH at its WHIP resource, and goes on with the same connection",
+            "a browser's publisher restarts ICE by PATCH at its WHIP resource, and keeps its connection",
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersPublisher() async throws {
             try await TestWorkspace.run { place in
@@ -112,15 +114,15 @@ extension EndToEnd {
             }
         }
 
-        /// Cuts the browser off, until the platform has heard of its restart.
+        /// Disconnects the browser until the platform has received its restart.
         private static func sitOut(_ browser: Peer, _ networks: TwoNetworks) async throws {
             let isReady = await browser.program.output.lines.first { $0 == "ready for an outage" }
             guard isReady != nil else { throw EndToEndFailure("no picture\n\(browser.program.report)") }
             try await sitOut(networks)
         }
 
-        /// Cuts media off, until the platform has heard of a restart. One that came before was for TURN, by a page that had
-        /// no connection within a second.
+        /// Blocks media until the platform has received a restart. An earlier restart was for TURN, from a page without
+        /// a connection within a second.
         private static func sitOut(_ networks: TwoNetworks) async throws {
             let program = networks.platform.program
             let earlier = program.messages.lines.values

@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Who is gone for a moment, and what of a stream outlasts that.
-    @Suite("Coming back")
+    /// Peers that disconnect for a moment, and what of a stream persists.
+    @Suite("Reconnecting")
     struct ReturnTests {
-        /// A platform that keeps its records, and can be killed and started again at the same place.
+        /// A platform with persistent data that can be killed and restarted at the same address.
         private struct Platform {
             let place: TestWorkspace
             let options: [String]
@@ -26,7 +26,7 @@ extension EndToEnd {
                     try BuiltProgram.path("pcast"), ["serve"] + arguments + ["--json"])
             }
 
-            /// - Returns: when it was killed.
+            /// Kills the platform, and returns the time of that.
             mutating func kill() async throws -> ContinuousClock.Instant {
                 running.program.send(SIGKILL)
                 try await running.program.exitStatus()
@@ -65,7 +65,7 @@ extension EndToEnd {
                 _ = try await viewer.event("stats")
             }
 
-            /// Waits for pictures beyond those that were shown before.
+            /// Waits for frames beyond those that were shown before.
             func awaitPictures(beyond before: Double) async throws {
                 _ = try await viewer.event("stats") {
                     ($0["framesRendered"].number ?? 0) > before + 20
@@ -82,7 +82,8 @@ extension EndToEnd {
             }
         }
 
-        /// The same, once it says how the stream ended: who has ended it may be gone before that is written.
+        /// Returns the record after it contains the end of the stream. The program that ended it may exit before that
+        /// is written.
         private static func inspectEnd(
             of stream: String, at platform: LocalPlatform, _ place: TestWorkspace
         ) async throws -> String {
@@ -93,7 +94,7 @@ extension EndToEnd {
             }
         }
 
-        /// What is recorded of a stream, as the application sees it.
+        /// Returns the record of a stream as the application sees it.
         private static func inspect(_ stream: String, at platform: LocalPlatform, _ place: TestWorkspace) async throws
             -> String
         {
@@ -103,7 +104,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "After a kill and a restart publisher and viewer go on with the same stream, which has not ended",
+            "after a kill and a restart publisher and viewer continue the same stream, which has not ended",
             .timeLimit(.minutes(5)))
         func restart() async throws {
             try await TestWorkspace.run { place in
@@ -113,7 +114,7 @@ extension EndToEnd {
                 let before = scene.pictures
                 try await platform.startAgain()
                 let started = killed.duration(to: .now)
-                // Both are told that they are offline, and online again, in the same session.
+                // Both are notified that they are offline and then online in the same session.
                 for program in [scene.publisher, scene.viewer] {
                     let broken = try await program.event("offline")["time"].text ?? ""
                     _ = try await program.event("online") { ($0["time"].text ?? "") > broken }
@@ -133,7 +134,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The watch page comes back by itself after a kill and a restart", .timeLimit(.minutes(5)),
+            "the watch page reconnects by itself after a kill and a restart", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func page() async throws {
             try await TestWorkspace.run { place in
@@ -156,7 +157,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The publish page publishes again by itself after a kill and a restart", .timeLimit(.minutes(5)),
+            "the publish page republishes by itself after a kill and a restart", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func publishPage() async throws {
             try await TestWorkspace.run { place in
@@ -173,7 +174,7 @@ extension EndToEnd {
                 try #require(isReady != nil, "\(browser.program.report)")
                 _ = try await platform.kill()
                 try await platform.startAgain()
-                // What its camera and microphone give arrives under the name that its link has now.
+                // The media of its camera and microphone arrive under the current name of its link.
                 let stream = try await platform.running.stream()
                 let viewer = try place.pcast(
                     "subscribe", "--uri", platform.running.uri, "--token",
@@ -189,7 +190,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "What does not come back after a restart ends as failed, and its viewers are told", .timeLimit(.minutes(5)))
+            "a publisher that does not return after a restart has failed", .timeLimit(.minutes(5)))
         func absentPublisher() async throws {
             try await TestWorkspace.run { place in
                 let timeout = ThisMachine.isFull ? 15.0 : 4.0
@@ -213,7 +214,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A publisher that dies and comes back takes its stream over, and the viewer goes on",
+            "a publisher that crashes and returns resumes its stream, and the viewer continues",
             .timeLimit(.minutes(5)))
         func resume() async throws {
             try await TestWorkspace.run { place in
@@ -234,7 +235,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A session that stays away for too long ends, and its stream as failed", .timeLimit(.minutes(5)))
+            "a session that is absent for too long ends, and its stream fails", .timeLimit(.minutes(5)))
         func absentSession() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await Platform(in: place, "--session-timeout", "2s")
@@ -242,7 +243,7 @@ extension EndToEnd {
                 let killed = Date()
                 scene.publisher.send(SIGKILL)
                 try await scene.publisher.exitStatus()
-                // Long before the thirty seconds that a silent publisher has by itself.
+                // This is long before the thirty seconds after which a silent publisher fails.
                 let end = try await scene.viewer.event("ended")
                 #expect(end["reason"].text == "failed")
                 #expect(try end.time.timeIntervalSince(killed) < 20)
@@ -250,7 +251,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "publish and subscribe go on by themselves after maintenance: they try again until the platform is back",
+            "publish and subscribe continue after maintenance, because they retry until the platform is back",
             .timeLimit(.minutes(5)))
         func maintenance() async throws {
             try await TestWorkspace.run { place in
@@ -281,7 +282,7 @@ extension EndToEnd {
                     $0["streamId"].text != first
                 }
                 #expect(second["watch"].text?.contains(try #require(second["streamId"].text)) == true)
-                // The newest stream, as before.
+                // The newest stream is selected, as before.
                 _ = try await viewer.event("firstFrame") { ($0["time"].text ?? "") > seen }
                 for program in [viewer, publisher] {
                     program.send(SIGINT)

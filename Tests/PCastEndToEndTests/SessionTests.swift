@@ -6,7 +6,7 @@ extension EndToEnd {
     /// `pcast publish` and `pcast subscribe` in two terminals of one user.
     @Suite("A session")
     struct SessionTests {
-        @Test("publish starts a platform that subscribe finds; Ctrl-C ends both cleanly", .timeLimit(.minutes(5)))
+        @Test("publish starts a platform that subscribe finds, and Ctrl-C ends both cleanly", .timeLimit(.minutes(5)))
         func session() async throws {
             try await TestWorkspace.run { place in
                 let load = ForeignLoad()
@@ -44,7 +44,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "What arrives is measured, photographed and recorded", .enabled(if: ThisMachine.hasFFmpeg),
+            "arriving media are measured, recorded and saved as a screenshot", .enabled(if: ThisMachine.hasFFmpeg),
             .timeLimit(.minutes(5)))
         func measurements() async throws {
             try await TestWorkspace.run { place in
@@ -67,7 +67,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Off loopback the link carries a token, and nobody watches without one",
+            "outside of loopback the link contains a token, without which nobody can watch",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func offLoopback() async throws {
             try await TestWorkspace.run { place in
@@ -81,7 +81,7 @@ extension EndToEnd {
                 let published = try await publisher.event("publishing")
                 let stream = try #require(published["streamId"].text)
                 let link = try #require(published["watch"].text.flatMap { URLComponents(string: $0) })
-                // In the fragment, which no browser sends to a server.
+                // The token is in the fragment, which no browser sends to a server.
                 var fragment = URLComponents()
                 fragment.percentEncodedQuery = link.percentEncodedFragment
                 let token = try #require(fragment.queryItems?.first { $0.name == "token" }?.value)
@@ -132,7 +132,7 @@ extension EndToEnd {
             #expect(age < .seconds(30))
         }
 
-        /// Every frame that was captured while it was recorded is in it, in order and once.
+        /// Expects that the recording contains every frame of its time, in order and once.
         private static func check(recording: MediaFile) async throws {
             let sound = try await recording.track("audio")
             let picture = try await recording.track("video")

@@ -5,11 +5,11 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// Streams of platforms in the player, scenario 11 of the playback reference, section 8.
+    /// Streams of platforms in the player.
     @Suite("Playing streams", .timeLimit(.minutes(5)))
     struct StreamPlaybackTests {
         @Test(
-            "The timecode is the sender's capture time of the picture that is seen, and the publisher's end is the end")
+            "the timecode is the sender's capture time of the displayed frame, and the publisher's end ends playback")
         func timecode() async throws {
             try await TestWorkspace.run { place in
                 let publisher = try place.pcast(
@@ -25,21 +25,21 @@ extension EndToEnd {
                 #expect(await told.first { $0 == .ready } != nil)
                 #expect(await told.first { $0 == .durationChanged(nil) } != nil)
                 #expect(await told.first { $0 == .mediaTypeDetermined(.audioVideo) } != nil)
-                // Three seconds of it.
+                // Three seconds are displayed.
                 _ = await screen.sights.first { _ in screen.sights.values.count >= 90 }
                 let sights = screen.sights.values.dropFirst(30)
                 let apart = sights.compactMap { sight in
                     sight.timecode.map { ($0 - sight.stamp.captureTime(near: $0)).magnitude }
                 }
                 #expect(apart.count * 10 >= sights.count * 9)
-                // A picture is 33 ms; what a machine shows late is told late.
+                // A frame lasts 33 ms. Frames that a busy machine shows late are reported late.
                 #expect(apart.count { $0 > .milliseconds(35) } * 10 <= apart.count, "\(apart)")
                 let ages = sights.map { $0.shown - $0.stamp.captureTime(near: $0.shown) }.sorted()
                 print("a stream in the player: median age of a picture \(ages[ages.count / 2])")
                 #expect(ages[ages.count / 2] < .milliseconds(500))
                 #expect(player.playhead?.seekableRange == nil && player.duration == .infinity)
 
-                // Paused it stands, and goes on with what is sent then.
+                // While paused the frame remains. Playback then resumes with the frames sent at that time.
                 player.pause()
                 await player.settled()
                 #expect(player.state == .paused(buffering: false))
@@ -79,7 +79,7 @@ extension EndToEnd {
                 let told = delegate.told.values
                 #expect(told.first == .external(false) && told.count { $0 == .external(false) } == 1)
                 #expect(!told.contains(.cuePoints(.seconds(1))) && !told.contains(.lifecycle(.ready)))
-                // What waits for its turn while the delegate is set is of at most a few frames.
+                // Notifications that are queued while the delegate is set concern at most a few frames.
                 for case .progress(.at(let position)) in told { #expect(position >= before - .milliseconds(100)) }
                 publisher.send(SIGINT)
                 #expect(await delegate.told.first { $0 == .lifecycle(.end) } != nil)
@@ -97,7 +97,7 @@ extension EndToEnd {
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
                 let token = try await platform.viewingToken(stream)
                 let host = platform.uri.dropFirst("http://".count)
-                // By the credentials of this computer, by a token, and by a link with one.
+                // The addresses use the credentials of this machine, a token, and a link with a token.
                 let addresses = [
                     "pcast://\(host)/\(stream)", "pcast://\(host)/#token=\(token.addingPercentEncoding)",
                     "\(platform.uri)/watch/\(stream)#token=\(token.addingPercentEncoding)",
@@ -130,7 +130,7 @@ extension EndToEnd {
     }
 }
 
-/// What a consumer or a delegate is told.
+/// The notifications that a consumer or a delegate receives.
 private final class SessionRecord: PlaybackSessionConsumer {
     enum Entry: Equatable, Sendable {
         case advanced

@@ -5,7 +5,7 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// One game in three windows that are differently far behind it. The frames' own numbers and capture times are the oracle.
+    /// One game in three windows with different delays. The frames' own numbers and capture times are the reference.
     @Suite("A game in three windows", .timeLimit(.minutes(5)))
     struct ThreeWindowTests {
         @Test(
@@ -25,7 +25,7 @@ extension EndToEnd {
                     recording)
                 _ = try await recorder.event("firstFrame")
 
-                // The game is announced, so that there is a timeline.
+                // The game is announced first, so that its timeline exists.
                 try await ground.add("--id", "start", "--type", "period_start")
                 let near = GameWindow("0.2 s behind")
                 let delayed = GameWindow("1 s behind")
@@ -34,7 +34,7 @@ extension EndToEnd {
                 try await delayed.open(try await ground.address(of: stream, playoutBuffer: "PT1S"))
                 for window in windows { #expect(await window.hasSeen(frames: 30), "\(window.name)") }
 
-                // It happens in the middle between two frames, and is entered a little before.
+                // The goal occurs in the middle between two frames, and is entered slightly before.
                 let goal = try #require(near.captured) + .seconds(4) + .milliseconds(17)
                 try await ground.add("--id", "goal", "--type", "goal", "--team", "home", "--at", Timestamp.text(goal))
                 #expect(WallTime.now < goal, "the goal was entered in time")
@@ -43,7 +43,7 @@ extension EndToEnd {
                 recorder.send(SIGINT)
                 #expect(try await recorder.exitStatus() == 0)
 
-                // The same frames again from the recording, half a minute after they were captured.
+                // The recording shows the same frames half a minute after they were captured.
                 let late = GameWindow("30 s behind")
                 try await late.open(recording: recording, near: goal, of: ground.uri)
                 try await late.seek(to: goal - .seconds(2))
@@ -58,12 +58,12 @@ extension EndToEnd {
                     print(
                         "\(window.name): told \(told.moment - goal) after it, at frame \(told.frame), its own is \(told.own)"
                     )
-                    // Never before its own frame, on any machine.
+                    // The event never precedes its own frame, on any machine.
                     #expect(told.frame >= told.own, "\(window.name)")
                     #expect(window.lines.filter { $0.hasSuffix("goal") }.count == 1, "\(window.name): \(window.lines)")
                 }
 
-                // Seeking back removes it, seeking forward shows it again.
+                // Seeking back removes it, and seeking forward shows it again.
                 let own = try #require(late.told("added goal")).own
                 try await late.seek(to: goal - .seconds(1))
                 #expect(late.lines.last == "deleted goal seek" && !late.knowsGoal)
@@ -83,7 +83,7 @@ extension EndToEnd {
                     #expect(told.frame <= told.own + 1, "\(window.name): frame \(told.frame), own \(told.own)")
                     #expect(range.contains((told.moment - goal).seconds), "\(window.name): \(told.moment - goal)")
                 }
-                // All windows show the same frames, so that the goal's own is the same in all of them.
+                // All windows show the same frames, so the goal's own frame is the same in all of them.
                 #expect(numbers.count == 1, "\(numbers)")
             }
         }

@@ -5,10 +5,10 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// A game's timeline from its producer to its viewer, scenario 10 of the playback reference, section 8; without the page.
+    /// A game's timeline from its producer to its viewer, without the page.
     @Suite("Timelines", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython))
     struct TimelineTests {
-        /// Notes what was told, and up to which moment the picture showed the game by then.
+        /// Records the notifications, with the capture time of the frame displayed then.
         private final class Witness: EventSendableDelegate {
             struct Told: Sendable {
                 var delivery: TimelineDelivery
@@ -32,7 +32,7 @@ extension EndToEnd {
                 told.add(Told(delivery: data.delivery, reach: reach))
             }
 
-            /// Of events, as lines.
+            /// The events as lines.
             var lines: [String] {
                 told.values.compactMap { told in
                     told.delivery.eventID.map {
@@ -41,13 +41,13 @@ extension EndToEnd {
                 }
             }
 
-            /// Waits until something was told so often.
+            /// Waits until a notification has occurred a number of times.
             func heard(_ line: String, times count: Int = 1) async -> Bool {
                 await told.first { [self] _ in lines.count { $0 == line } >= count } != nil
             }
         }
 
-        @Test("Events come with their picture, also of those who seek, over a platform that was killed in the middle")
+        @Test("events come with their frame, also after seeks, on a platform that was killed meanwhile")
         func game() async throws {
             try await TestWorkspace.run { place in
                 let ground = try await TimelineGround.start(in: place)
@@ -67,23 +67,24 @@ extension EndToEnd {
                 player.set(video: Video(programme.address), play: true)
                 #expect(await witness.heard("added start"))
 
-                // Now, that is: some seconds ahead of this viewer.
+                // The event is now, which is some seconds ahead of this viewer.
                 try await ground.add("--id", "goal", "--type", "goal", "--team", "home")
                 try await ground.add("--id", "wrong", "--type", "penalty")
                 try await ground.add("--id", "wrong", "--delete")
-                // Killed as soon as it has said that it has them, and started again at the same place.
+                // The platform is killed as soon as it has confirmed the events, and restarted at the same address.
                 try await ground.killAndRestart()
                 #expect(await witness.heard("added goal"))
                 try await ground.add("--id", "goal", "--update", "--description", "A. Scorer")
                 #expect(await witness.heard("modified goal"))
-                // Of one that was withdrawn soon both are told, or nothing; of the others each comes once, in order.
+                // If an event is deleted soon, either both notifications arrive or none. Each other event arrives once
+                // and in order.
                 let lines = witness.lines
                 #expect(lines.filter { !$0.contains("wrong") } == ["added start", "added goal", "modified goal"])
                 let wrong = lines.filter { $0.contains("wrong") }
                 #expect(wrong.isEmpty || wrong == ["added wrong", "deleted wrong"])
                 #expect(timeline.newest == SequenceNumber(5))
 
-                // Before the correction, before the goal, and to the edge.
+                // The seeks lead to before the correction, before the goal, and to the edge.
                 let told = witness.told.values
                 let corrected = try #require(told.last { $0.delivery.type == .modified })
                 let goal = try #require(told.first { $0.delivery.eventID?.description == "goal" })
@@ -98,7 +99,7 @@ extension EndToEnd {
                 #expect(timeline.shownEvents.map(\.id) == ["start", "goal"])
                 #expect(timeline.shownEvents.last?.description == "A. Scorer")
 
-                // Nothing was told before its picture.
+                // No event preceded its frame.
                 for told in witness.told.values where told.delivery.eventID != nil && told.delivery.reason == nil {
                     let reach = try #require(told.reach)
                     #expect(reach >= told.delivery.gate, "\(told.delivery) at \(reach)")
@@ -109,12 +110,12 @@ extension EndToEnd {
             }
         }
 
-        @Test("pcast play --timeline-start says when a plain file was made, and events come as per playhead progress")
+        @Test("pcast play --timeline-start sets the capture time of a plain file, and events follow the playhead")
         func start() async throws {
             try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: 4, in: place)
                 let ground = try await TimelineGround.start(in: place)
-                // Recorded long after the game.
+                // The events were recorded long after the game.
                 try await ground.add("--id", "wicket", "--type", "wicket", "--at", "2026-05-01T12:00:02.000Z")
                 try await ground.add("--id", "behind", "--type", "wicket", "--at", "2026-05-01T12:00:30.000Z")
                 let player = try place.pcast(
@@ -136,7 +137,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("An archived game is brought in from its log, and followed by a program")
+        @Test("an archived game is imported from its log, and followed by a program")
         func archive() async throws {
             try await TestWorkspace.run { place in
                 let ground = try await TimelineGround.start(in: place)
@@ -156,7 +157,7 @@ extension EndToEnd {
                 _ = try await follower.event("change") { $0["seq"].number == 3 }
                 try await ground.run(["add", "NHL", "1", "--id", "b", "--type", "goal"])
                 _ = try await follower.event("change") { $0["seq"].number == 4 }
-                // Of what was said to be recorded nothing is lost with the process, and nothing comes twice.
+                // Recorded events survive the end of the process, and none arrives twice.
                 try await ground.killAndRestart()
                 try await ground.run(["add", "NHL", "1", "--id", "c", "--type", "penalty"])
                 _ = try await follower.event("change") { $0["seq"].number == 5 }

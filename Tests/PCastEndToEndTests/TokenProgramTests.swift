@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The vectors of the public EdgeAuth libraries' own tests.
+    /// The vectors of the public EdgeAuth libraries' tests.
     @Suite("pcast token")
     struct TokenProgramTests {
         private static let application = "my-application-id:my-secret"
@@ -14,7 +14,7 @@ extension EndToEnd {
             In0=
             """
 
-        /// Options, and the digest that the public libraries make of the same.
+        /// Options, with the digest that the public libraries compute for them.
         static let digests: [(options: [String], digest: String)] = [
             (
                 [
@@ -42,7 +42,7 @@ extension EndToEnd {
             return lines.first ?? ""
         }
 
-        @Test("create prints the bytes that the public libraries make")
+        @Test("create prints the bytes that the public libraries produce")
         func bytes() async throws {
             try await TestWorkspace.run { place in
                 let options = ["--required-tag", "channelAlias:my-channel", "--type", "stream"]
@@ -63,7 +63,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "verify tells the public result codes, and exits with 0 or 3",
+            "verify prints the public result codes, and exits with 0 or 3",
             arguments: [
                 (channelToken, "my-secret", "verified", 0), (channelToken, "bad-secret", "bad-digest", 3),
                 ("DIGEST:bad-token", "my-secret", "bad-token", 3), ("DIGEST:", "my-secret", "bad-token", 3),

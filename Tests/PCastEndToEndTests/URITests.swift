@@ -4,11 +4,11 @@ import PCastCore
 import Testing
 
 extension EndToEnd {
-    /// Streams from and to addresses: what the platform pulls, listens for and pushes, in processes of their own.
+    /// Streams from and to addresses, which the platform pulls, listens for and pushes in separate processes.
     @Suite("Streams from and to addresses")
     struct URITests {
         @Test(
-            "An encoder without WHIP pushes by SRT, and a viewer sees its picture",
+            "an encoder without WHIP pushes by SRT, and a viewer sees its video",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func listener() async throws {
             try await TestWorkspace.run { place in
@@ -31,7 +31,7 @@ extension EndToEnd {
                 let found = try await film.find(MediaFile(path: picture, place: place))
                 #expect(found.difference < 6, "the viewer sees the film")
 
-                // The worker is a process with nothing secret on its command line, and its death is the stream's end.
+                // The worker has no secret on its command line, and its death ends the stream.
                 let worker = try #require(platform.workers.first)
                 #expect(worker.arguments.dropFirst() == ["worker"])
                 kill(worker.id, SIGKILL)
@@ -45,7 +45,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A stream is pushed by SRT to a program that records it, and the record shows the test picture",
+            "a stream is pushed by SRT to a recording program, and the recording shows the test pattern",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func egress() async throws {
             try await TestWorkspace.run { place in
@@ -75,12 +75,12 @@ extension EndToEnd {
                 #expect(stamps.count > 60)
                 #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
 
-                // Nobody takes it any more.
+                // The receiver has ended.
                 let end = await pushed.ended
                 #expect(end.reason == .failed)
                 #expect(end.reasonDescription == "egress-failed")
                 if ThisMachine.isFull { try await Self.pushByRTMP(stream, token, port, platform) }
-                // And nobody is there at all.
+                // No receiver is listening at all.
                 let error = await #expect(throws: PCastError.self) {
                     try await platform.pcast.egress(
                         streamToken: token, streamID: StreamID(stream), uri: "srt://127.0.0.1:\(port)")
@@ -91,7 +91,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Neither a redirection nor a playlist leads to where the platform may not go",
+            "redirections and playlists do not lead to forbidden addresses",
             .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func guarded() async throws {
             try await TestWorkspace.run { place in
@@ -114,7 +114,7 @@ extension EndToEnd {
                 }
                 #expect(server.events("asked").count >= 4)
                 #expect(server.events("reached").isEmpty)
-                // What is allowed is pulled by the same way, and ends with its source.
+                // An allowed source is pulled in the same way, and the stream ends with its source.
                 let publisher = try await platform.pcast.publishFromUri(
                     streamToken: token, uri: "http://\(http)/film.mp4?token=hidden",
                     connectOptions: ConnectOptions(maximumFrameRate: 10, prerollSkip: .milliseconds(500)))
@@ -125,7 +125,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A worker does not outlive its platform, whatever becomes of that", .timeLimit(.minutes(5)))
+        @Test("a worker ends with its platform, however that ends", .timeLimit(.minutes(5)))
         func orphans() async throws {
             try await TestWorkspace.run { place in
                 let port = Int.random(in: 20_000..<30_000)
@@ -144,7 +144,7 @@ extension EndToEnd {
             }
         }
 
-        /// The same by RTMP, as platforms take it whose viewers are elsewhere.
+        /// Pushes by RTMP, as other platforms accept it.
         private static func pushByRTMP(
             _ stream: String, _ token: String, _ port: Int, _ platform: URIPlatform
         ) async throws {
@@ -156,7 +156,7 @@ extension EndToEnd {
                     "ffmpeg", "-v", "verbose", "-nostdin", "-listen", "1", "-f", "flv", "-i", uri, "-t", "3", "-c",
                     "copy", record,
                 ])
-            // Refused as long as nobody listens there.
+            // The push is rejected until the receiver listens.
             var pushed: Publisher?
             while pushed == nil, receiver.isRunning {
                 pushed = try? await platform.pcast.egress(
@@ -171,7 +171,7 @@ extension EndToEnd {
             #expect(!platform.local.program.report.contains("hidden-key"))
         }
 
-        /// As an encoder of a studio sends it: no pictures out of order, a key frame each second.
+        /// Returns the encoding of a studio's encoder: no reordering, and a key frame each second.
         private static func encoding(_ path: String) -> [String] {
             [
                 "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", path, "-c:v", "libx264", "-preset",

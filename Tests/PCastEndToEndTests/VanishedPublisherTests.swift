@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A publisher that dies without a word.
-    @Suite("A publisher that vanishes")
+    /// A publisher that disappears without closing its connection.
+    @Suite("A vanished publisher")
     struct VanishedPublisherTests {
-        @Test("It is away after 5 s, and has failed after 30 s", .timeLimit(.minutes(5)))
+        @Test("a vanished publisher is away after 5 s and fails after 30 s", .timeLimit(.minutes(5)))
         func vanished() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        /// The time that a message begins with.
+        /// Returns the time at the start of a log message.
         private static func time(of message: String) throws -> Date {
             let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
             return try format.parse(String(message.prefix { $0 != " " }))

@@ -2,12 +2,12 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Cameras, microphones and sensors by the kernel's real drivers, in a virtual machine.
+    /// Cameras, microphones and sensors with the kernel's real drivers in a virtual machine.
     @Suite("Virtual machine", .enabled(if: ThisMachine.hasVirtualMachine))
     struct VirtualMachineTests {
-        /// Each of `Tests/PCastHardwareTests` must run there: the script fails when one was left out, or none ran. Two
-        /// machines share the work, as each has one processor.
-        @Test("The tests on real drivers hold in it", .timeLimit(.minutes(45)))
+        /// Each of `Tests/PCastHardwareTests` must run there. The script fails if one was omitted or none ran. Two
+        /// machines share the work, because each has one processor.
+        @Test("the tests on real drivers succeed in the virtual machine", .timeLimit(.minutes(45)))
         func hardware() async throws {
             try await TestWorkspace.run { place in
                 let bundle = try BuiltProgram.testBundle()
@@ -31,15 +31,15 @@ extension EndToEnd {
             }
         }
 
-        /// The colour bars of vivid in full colour, by ITU-R BT.601.
+        /// The color bars of vivid in full color, by ITU-R BT.601.
         private static let bars = [
             [235, 128, 128], [210, 16, 146], [170, 166, 16], [145, 54, 34], [106, 202, 222], [81, 90, 240],
             [41, 240, 110], [16, 128, 128],
         ]
 
-        /// QEMU's network shows this computer's loopback interface as 10.0.2.2; all of it is in a sealed network.
+        /// QEMU's network maps this machine's loopback interface to 10.0.2.2, inside an isolated network.
         @Test(
-            "Its camera and microphone are published by our program, and watched outside",
+            "camera and microphone of the virtual machine are published and watched outside",
             .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasFFmpeg), .timeLimit(.minutes(15)))
         func publish() async throws {
             try await TestWorkspace.run { place in
@@ -59,7 +59,7 @@ extension EndToEnd {
                     ])
                 #expect(try await viewer.exitStatus() == 0, "\(viewer.report)")
                 try await Self.check(picture, of: place)
-                // A tone is played to where the microphone hears it.
+                // A tone is played to the microphone.
                 #expect(try await MediaFile(path: recording, place: place).loudness() > -40)
                 let frames = try await MediaFile(path: recording, place: place).track("video").frames
                 print("Of a camera in the virtual machine \(frames) pictures came in 6 s")
@@ -80,7 +80,7 @@ extension EndToEnd {
             return try await LocalPlatform(program, in: place)
         }
 
-        /// The machine, with `pcast publish` in it.
+        /// Starts the machine with `pcast publish` in it.
         private static func publisher(to platform: LocalPlatform, in network: String) async throws -> RunningProgram {
             let pcast = try BuiltProgram.path("pcast")
             let tools = ["v4l2-ctl", "speaker-test"].compactMap(BuiltProgram.installed)
@@ -99,7 +99,7 @@ extension EndToEnd {
                 limit: .seconds(860))
         }
 
-        /// The middles of the bars, each 40 pixels wide.
+        /// Checks the middles of the bars, each 40 pixels wide.
         private static func check(_ screenshot: String, of place: TestWorkspace) async throws {
             let (width, height) = (320, 180)
             let picture = try #require(

@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The platform's offers in browsers, as Phenix's Web SDK takes them, and that SDK itself where there is one.
+    /// The platform's offers in browsers, in the form for Phenix's Web SDK, and that SDK itself if it is available.
     @Suite("The Web SDK's protocol in browsers", .enabled(if: ThisMachine.hasEdgeAuth))
     struct WebSDKTests {
         private static let names = LocalPlatform.application.split(separator: ":").map(String.init)
 
         @Test(
-            "A browser publishes and subscribes with the platform's offers, and the reason follows the closed connection",
+            "a browser publishes and subscribes by the platform's offers, and the reason follows the closed connection",
             .timeLimit(.minutes(5)), arguments: ThisMachine.browsers)
         func platformOffers(browser: String) async throws {
             try await TestWorkspace.run { place in
@@ -27,7 +27,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Phenix's public Web SDK publishes and subscribes with PCast and PCastExpress when only its address is changed",
+            "Phenix's public Web SDK publishes and subscribes if only its address is changed",
             .enabled(if: !ThisMachine.webSDKs.isEmpty), .timeLimit(.minutes(5)), arguments: ThisMachine.webSDKs,
             ThisMachine.browsers)
         func webSDK(file: String, browser: String) async throws {

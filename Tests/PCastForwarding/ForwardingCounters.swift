@@ -1,14 +1,14 @@
 import Glibc
 
-/// What this thread has used.
+/// The resources that this thread has used.
 enum ForwardingCounters {
-    /// By the preloaded counter; nil without it.
+    /// The number of allocations according to the preloaded counter; nil without it.
     static var allocations: Int? {
         guard let read = dlsym(nil, "pcast_malloc_count") else { return nil }
         return Int(unsafeBitCast(read, to: (@convention(c) () -> UInt).self)())
     }
 
-    /// In nanoseconds.
+    /// The processor time in nanoseconds.
     static var processorTime: Int {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

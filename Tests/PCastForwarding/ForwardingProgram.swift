@@ -1,10 +1,10 @@
 import Glibc
 import PCastCore
 
-/// Forwards a stream to viewers in memory, for as many milliseconds as are said, and writes how many packets that were.
+/// Forwards a stream to viewers in memory for a number of milliseconds, and prints the number of packets.
 ///
-/// `PCastForwarding VIEWERS MILLISECONDS`. Run under callgrind it tells how many instructions the relay takes for a
-/// packet, and with `scripts/malloc-counter.c` preloaded how often it allocates; neither depends on the machine's load.
+/// Usage: `PCastForwarding VIEWERS MILLISECONDS`. Callgrind counts the SFU's instructions, and a preloaded
+/// `scripts/malloc-counter.c` counts allocations. Neither count depends on the machine's load.
 @main
 enum ForwardingProgram {
     static func main() throws {
@@ -13,7 +13,7 @@ enum ForwardingProgram {
             print("usage: PCastForwarding VIEWERS MILLISECONDS")
             exit(64)
         }
-        // Logs fill up, and tables grow to their size.
+        // During the first second, logs fill up and tables grow to their size.
         stage.forward(for: .seconds(1), isCounted: false)
         let allocations = ForwardingCounters.allocations
         let time = ForwardingCounters.processorTime

@@ -3,8 +3,8 @@ import PCastInMemoryHarness
 import PCastSFU
 import PCastWebRTC
 
-/// A publisher, a relay and its viewers on a `Stage`. The viewers join, and are heard of no more: what happens from then
-/// on is the relay's work alone.
+/// A publisher, an SFU and its viewers on a `Stage`. The viewers join and then send nothing more, so all further work
+/// is that of the SFU.
 final class ForwardingStage {
     private var sfu: SFU
     private let relayAddress = Stage.relayAddress
@@ -17,12 +17,15 @@ final class ForwardingStage {
         byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
     private var now = Stage.beginning
 
-    /// Datagrams that have left the relay in `forward`.
+    /// The number of datagrams that left the SFU in `forward`.
     private(set) var forwarded = 0
-    /// Runs of datagrams of one size to one viewer, the last of which may be shorter: what segmentation sends at once.
+    /// The number of runs of datagrams of equal size to one viewer, of which the last may be shorter. Segmentation
+    /// sends a run at once.
     private(set) var runs = 0
 
-    /// Nil when the peers do not come together.
+    /// Connects the peers; nil if they cannot connect.
+    ///
+    /// - Throws: `SFUError` or `SDPError` if an offer or answer is rejected.
     init?(viewers count: Int) throws {
         let stage = try Stage()
         sfu = stage.sfu()
@@ -46,7 +49,7 @@ final class ForwardingStage {
 
     deinit { scratch.deallocate() }
 
-    /// Lets time pass, in which everybody speaks with everybody.
+    /// Runs for a span of time, in which all peers send and receive.
     private func meet(for span: TimeSpan) {
         let end = now + span
         while now < end {
@@ -70,9 +73,9 @@ final class ForwardingStage {
         }
     }
 
-    /// Has the relay forward what the publisher makes in so much time. The publisher hears the relay; viewers do not.
+    /// Lets the SFU forward the publisher's frames of a span of time. The publisher receives datagrams; viewers do not.
     ///
-    /// - Parameter isCounted: the relay's work is done under the names by which it is counted.
+    /// If `isCounted` is true, the SFU's work is done in the functions whose instructions are counted.
     func forward(for span: TimeSpan, isCounted: Bool) {
         let end = now + span
         while now < end {
@@ -135,17 +138,17 @@ final class ForwardingStage {
         }
     }
 
-    // MARK: What is counted
+    // MARK: Counted functions
 
-    /// What the publisher sent goes into the relay.
+    /// Delivers the publisher's datagrams to the SFU.
     @inline(never)
     private func countedInput() { deliverToRelay(from: publisher) }
 
-    /// See `turn`.
+    /// Counted variant of `turn`.
     @inline(never)
     private func countedTurn() -> Bool { turn() }
 
-    /// The relay writes a batch, and answers whether it has more.
+    /// Lets the SFU write a batch. Returns true if it has more.
     private func turn() -> Bool {
         batch.removeAll()
         if let earliestDeadline = sfu.earliestDeadline, earliestDeadline <= now { sfu.advance(to: now) }

@@ -4,7 +4,7 @@ import PCastRTP
 import PCastSFU
 import PCastWebRTC
 
-/// One end of a connection whose keys are agreed on: what it says is anything, encrypted as it should be.
+/// One end of a connection that has its keys. It sends arbitrary data with correct encryption.
 struct AgreedEnd: ~Copyable {
     static let now = Instant(nanoseconds: 1_000_000_000_000)
     static let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
@@ -28,16 +28,16 @@ struct AgreedEnd: ~Copyable {
 
     mutating func advance(to now: Instant) { transport.advance(to: now) }
 
-    /// What its checks and its handshake have to send.
+    /// Writes the checks and handshake that are to be sent.
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         transport.poll(into: &batch, at: now)
     }
 
-    /// An RTP packet as it goes over the network; nil for what cannot be encrypted.
+    /// Returns an RTP packet as it is sent over the network; nil if it cannot be encrypted.
     mutating func protect(rtp packet: [UInt8]) -> [UInt8]? {
         guard packet.count >= 12, packet.count <= 1_400 else { return nil }
-        // What stands in the clear is the receiver's to judge as well: where the numbers lead past the end, it is the fixed
-        // header alone.
+        // The receiver also checks the clear part of the packet. If its fields exceed the packet, only the fixed header
+        // is clear.
         var headerSize = 12 + 4 * Int(packet[0] & 0x0F)
         if packet[0] & 0x10 != 0, packet.count >= headerSize + 4 {
             headerSize += 4 + 4 * (Int(packet[headerSize + 2]) << 8 | Int(packet[headerSize + 3]))
@@ -74,7 +74,7 @@ struct AgreedPackets {
 
     init(_ input: FuzzInput) { self.input = input }
 
-    /// - Returns: nil at the end, or when it is enough.
+    /// Returns the next packet; nil at the end, or after the maximum number.
     mutating func next() -> (packet: Packet, pause: TimeSpan)? {
         guard !input.isAtEnd, count < 64 else { return nil }
         count += 1
@@ -84,7 +84,7 @@ struct AgreedPackets {
         return (operation & 1 == 0 ? .rtp(bytes) : .rtcp(bytes), pause)
     }
 
-    /// The form that `next` reads.
+    /// Returns the input from which `next` reads the packets.
     static func input(_ packets: [Packet]) -> [UInt8] {
         packets.flatMap { packet -> [UInt8] in
             switch packet {
@@ -94,28 +94,28 @@ struct AgreedPackets {
         }
     }
 
-    /// Edges that readers of RTCP meet, once each.
+    /// Edge cases of RTCP, each once.
     static let edges: [Packet] = [
         // REMB with the largest exponent and mantissa.
         .rtcp(hexadecimal("8fce0005 00001111 00000000 52454d42 01ffffff 00001111")),
         // Sender reports at the beginning and the end of time.
         .rtcp(hexadecimal("80c80006 00001111 00000000 00000000 00000000 00000000 00000000")),
         .rtcp(hexadecimal("80c80006 00001111 ffffffff ffffffff ffffffff ffffffff ffffffff")),
-        // Transport-wide feedback of 65,535 packets and no chunk.
+        // Transport-wide feedback of 65,535 packets without a chunk.
         .rtcp(hexadecimal("8fcd0004 00001111 00001111 0000ffff 00000000")),
-        // Redundant blocks of 1,023 bytes that are not there.
+        // Redundant blocks of 1,023 bytes that are missing.
         .rtp(hexadecimal("803f0001 00000000 00001113 effffbff effffbff 6f")),
-        // The latest capture time, in each of the numbers that an extension may have.
+        // The latest capture time, with each ID that an extension may have.
         .rtp([0x90, 0x60, 0, 2] + hexadecimal("00000bb8 00001111") + captureTimes + hexadecimal("10020300")),
-        // All of it is padding, and more.
+        // Packets that contain only padding, and more than that.
         .rtp(hexadecimal("a0600003 00000bb8 00001111 10 ff")),
         .rtp(hexadecimal("a0600004 00000bb8 00001111") + [UInt8](repeating: 0, count: 254) + [255]),
-        // Fifteen contributing sources of which there is none.
+        // A packet with fifteen contributing sources that are missing.
         .rtp(hexadecimal("8f600005 00000bb8 00001111")),
     ]
 
-    /// Key frames of H.264, with the payload type that offers give it: parameter sets that share a packet, an IDR slice whole
-    /// and in fragments, another slice, and a unit that says that it is longer than its packet.
+    /// Key frames of H.264, with the payload type of the offers. The parameter sets share a packet. There is an IDR
+    /// slice, complete and in fragments, another slice, and a unit whose length exceeds its packet.
     static let h264: [Packet] = [
         .rtp(hexadecimal("80660001 00000bb8 00001111 78 0007 6742c01fda0280 0004 68ce3c80")),
         .rtp(hexadecimal("80e60002 00000bb8 00001111 65888401 020304")),
@@ -127,7 +127,7 @@ struct AgreedPackets {
         .rtp(hexadecimal("80e60008 00002ee0 00001111 78 ffff 65")),
     ]
 
-    /// Extensions of one byte's header, of sixteen bytes of ones each.
+    /// Extensions in the one-byte form, with sixteen bytes of ones each.
     private static var captureTimes: [UInt8] {
         let elements = (1...14).flatMap { [UInt8($0) << 4 | 15] + [UInt8](repeating: 0xFF, count: 16) }
         let padded = elements + [UInt8](repeating: 0, count: (4 - elements.count % 4) % 4)

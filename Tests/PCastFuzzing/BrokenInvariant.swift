@@ -1,5 +1,6 @@
-/// What did not hold for some input.
+/// An invariant that did not hold for an input.
 public struct BrokenInvariant: Error, CustomStringConvertible {
+    /// The invariant and the input's property that violates it.
     public let description: String
 }
 

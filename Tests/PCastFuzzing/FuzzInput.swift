@@ -1,4 +1,4 @@
-/// Takes an input apart into the numbers and chunks that drive a machine.
+/// Divides an input into the numbers and chunks that drive a machine.
 struct FuzzInput {
     private let bytes: [UInt8]
     private var position = 0
@@ -7,19 +7,19 @@ struct FuzzInput {
 
     var isAtEnd: Bool { position >= bytes.count }
 
-    /// The next byte; zero behind the end.
+    /// Returns the next byte; zero after the end.
     mutating func byte() -> UInt8 {
         guard position < bytes.count else { return 0 }
         defer { position += 1 }
         return bytes[position]
     }
 
-    /// Big-endian.
+    /// Returns the next integer in big-endian order.
     mutating func integer<Value: FixedWidthInteger>(_ type: Value.Type = Value.self) -> Value {
         (0..<Value.bitWidth / 8).reduce(0) { value, _ in value << 8 | Value(truncatingIfNeeded: byte()) }
     }
 
-    /// Bytes led by their count in two bytes; fewer where the input ends.
+    /// Returns bytes after their two-byte count; fewer if the input ends.
     mutating func chunk() -> [UInt8] {
         let count = min(Int(integer(UInt16.self)), bytes.count - min(position, bytes.count))
         defer { position += count }
@@ -31,7 +31,7 @@ struct FuzzInput {
         return Array(bytes[min(position, bytes.count)...])
     }
 
-    /// The form that `chunk` reads.
+    /// Returns the input from which `chunk` reads the chunks.
     static func chunks(_ chunks: [[UInt8]]) -> [UInt8] {
         chunks.flatMap { [UInt8($0.count >> 8), UInt8($0.count & 255)] + $0 }
     }

@@ -1,9 +1,9 @@
 import PCastCore
 
-/// A reader of foreign bytes, or a machine that such bytes drive.
+/// A parser of untrusted bytes, or a machine that such bytes drive.
 ///
-/// Each target does with its input what the product would do, and checks what must hold whatever the bytes are: no
-/// trap, what is written reads back, output stays within bounds.
+/// Each target processes its input as the product would, and checks invariants: there is no trap, what is written can
+/// be read back, and output stays within bounds.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case stun
     case turn
@@ -33,10 +33,10 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case relayMedia
     case callMedia
 
-    /// Feeds the target.
+    /// Runs the target on an input.
     ///
-    /// - Returns: Whether the input got past the first parser. An example of the corpus that does not has rotted.
-    /// - Throws: What did not hold.
+    /// - Returns: Whether the input passed the first parser. An example of the corpus that does not is out of date.
+    /// - Throws: ``BrokenInvariant`` if an invariant does not hold.
     @discardableResult
     public func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         switch self {

@@ -1,23 +1,24 @@
 import PCastNetworkEmulation
 
-/// Damages inputs: the same damage from the same seed.
+/// Mutates inputs. Equal seeds cause equal mutations.
 public struct Mutator {
     private var generator: SeededGenerator
     private let corpus: [[UInt8]]
 
-    /// Numbers at which readers of lengths and counters go wrong.
+    /// Bytes at which parsers of lengths and counters often fail.
     private static let telling: [UInt8] = [0, 1, 0x7F, 0x80, 0xFE, 0xFF, 0x0A, 0x0D, 0x22, 0x3A, 0x3D]
 
-    /// The most that an input grows to, in bytes.
+    /// The maximum size of an input in bytes.
     private static let maximumSize = 16_384
 
+    /// Creates a mutator of examples. The corpus must not be empty. Equal seeds produce equal results.
     public init(corpus: [[UInt8]], seed: UInt64) {
         precondition(!corpus.isEmpty)
         self.corpus = corpus
         generator = SeededGenerator(seed: seed)
     }
 
-    /// One example of the corpus with one to eight damages.
+    /// Returns one example of the corpus with one to eight mutations.
     public mutating func next() -> [UInt8] {
         var bytes = corpus.randomElement(using: &generator)!
         for _ in 0..<Int.random(in: 1...8, using: &generator) { mutate(&bytes) }

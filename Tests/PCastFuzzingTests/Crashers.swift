@@ -1,13 +1,13 @@
 import PCastFuzzing
 
-/// Inputs that broke a target once, each with what it broke.
+/// Inputs that once broke a target, each with the cause.
 enum Crashers {
     static let all: [(FuzzTarget, [UInt8])] = [
-        // Digits with a sign were taken for a group, and for a port.
+        // Signed digits were interpreted as a group, and as a port.
         (.ipAddress, Array("-0::1".utf8)), (.ipAddress, Array("127.0.0.1:-0".utf8)),
-        // A time that is no number.
+        // A time was NaN.
         (.signaling, [0, 0x12, 1, 0x31, 0x1A, 1, 0x78, 0x32, 8] + Array(repeating: 0xFF, count: 8)),
-        // An extended report about a time before 1970 could not be told from the present.
+        // An extended report about a time before 1970 could not be distinguished from the present.
         (
             .rtcp,
             [

@@ -10,28 +10,28 @@ import Testing
         }
     }
 
-    @Test("what must hold does when examples are cut short at any byte", arguments: FuzzTarget.allCases)
+    @Test("invariants hold for examples that are truncated at any byte", arguments: FuzzTarget.allCases)
     func truncated(target: FuzzTarget) {
         for example in target.corpus {
-            // Long texts at every seventh byte.
+            // Long texts are truncated at every seventh byte.
             for length in stride(from: 0, to: example.count, by: example.count > 1500 ? 7 : 1) {
                 holds(target, Array(example[..<length]))
             }
         }
     }
 
-    @Test("what must hold does for damaged inputs", arguments: FuzzTarget.allCases)
+    @Test("invariants hold for mutated inputs", arguments: FuzzTarget.allCases)
     func mutated(target: FuzzTarget) {
         var mutator = Mutator(corpus: target.corpus, seed: 0x5EED)
         var read = 0
-        // Handshakes take their time.
+        // Handshakes take longer.
         let count = [.dtls, .relayMedia, .callMedia].contains(target) ? 200 : 2000
         for _ in 0..<count where holds(target, mutator.next()) { read += 1 }
-        // Damage that never gets past the first parser, or never stops there, tests little.
+        // Mutation is ineffective if it never passes the first parser, or always does.
         #expect((1..<count).contains(read), "\(target): \(read) inputs were read")
     }
 
-    @Test("inputs that once broke a target hold", arguments: Crashers.all)
+    @Test("invariants hold for inputs that once broke a target", arguments: Crashers.all)
     func crashers(target: FuzzTarget, input: [UInt8]) {
         holds(target, input)
     }

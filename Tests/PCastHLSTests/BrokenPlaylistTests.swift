@@ -3,12 +3,12 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("Broken and hostile playlists end in an error that says what to do")
+@Suite("Broken and hostile playlists result in an error with advice")
 struct BrokenPlaylistTests {
     private static let head = "#EXT-X-TARGETDURATION:4\n"
 
     @Test(
-        "a media playlist that is wrong",
+        "an invalid media playlist is an error",
         arguments: [
             ("", .missingTag("EXT-X-TARGETDURATION")),
             ("#EXT-X-TARGETDURATION:x", .malformedTag("EXT-X-TARGETDURATION", line: 2)),
@@ -67,7 +67,7 @@ struct BrokenPlaylistTests {
     }
 
     @Test(
-        "a multivariant playlist that is wrong",
+        "an invalid multivariant playlist is an error",
         arguments: [
             (
                 "#EXT-X-STREAM-INF:CODECS=\"a\"\na",
@@ -90,7 +90,7 @@ struct BrokenPlaylistTests {
         #expect(throws: error) { try multivariant(text) }
     }
 
-    @Test("what is no playlist at all")
+    @Test("other text is an error")
     func noPlaylist() {
         #expect(throws: PlaylistError.notAPlaylist) { try Playlist([]) }
         #expect(throws: PlaylistError.notAPlaylist) { try Playlist(Array("<html>404</html>".utf8)) }
@@ -105,7 +105,7 @@ struct BrokenPlaylistTests {
         }
     }
 
-    @Test("no more of anything than there is room for")
+    @Test("the number of elements is limited")
     func counts() {
         func repeated(_ line: String, _ count: Int) -> String {
             Self.head + (0..<count).map { line.replacing("%", with: String($0)) + "\n" }.joined()
@@ -133,7 +133,7 @@ struct BrokenPlaylistTests {
         #expect(refusal(repeated("#EXTINF:86400,\na", 3_661)) == .tooLong)
     }
 
-    @Test("a range of many attributes, and one that many tags add to, take no longer than others of their size")
+    @Test("a range with many attributes or many tags takes no longer than others of its size")
     func manyAttributes() throws {
         let begin = #"START-DATE="2026-01-01T00:00:00Z""#
         let attributes = (0..<5_000).map { ",X-A\(10_000 + $0)=1" }.joined()
@@ -147,21 +147,21 @@ struct BrokenPlaylistTests {
             let playlist = try MediaPlaylist(whole)
             #expect(Self.processorTime() - start < .seconds(6))
             #expect(playlist.dateRanges.count == count)
-            // Attributes of further names are left out.
+            // Attributes with further names are omitted.
             #expect(playlist.dateRanges[0].attributes.count == 256)
             let names = playlist.dateRanges[0].attributes.map(\.name)
             #expect(names == names.sorted())
         }
     }
 
-    /// The processor time that this thread has used: other tests that run at the same time do not count.
+    /// Returns the processor time of this thread. Other tests that run at the same time do not count.
     private static func processorTime() -> Duration {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    @Test("what a later tag says of a range counts, also where one tag cannot be read")
+    @Test("a later tag of a range has priority, also if one tag is invalid")
     func laterAttributes() throws {
         let text = """
             #EXT-X-DATERANGE:ID="a",START-DATE="2026-01-01T00:00:00Z",X-B=1,X-A=2
@@ -175,7 +175,7 @@ struct BrokenPlaylistTests {
             ])
     }
 
-    @Test("a long variable that is named often does not fill the memory")
+    @Test("a long variable with many uses does not exhaust the memory")
     func expansion() {
         let value = String(repeating: "x", count: 60_000)
         let text =

@@ -7,12 +7,12 @@ import Testing
 struct DeltaUpdateTests {
     private static let control = "#EXT-X-TARGETDURATION:6\n#EXT-X-SERVER-CONTROL:CAN-SKIP-UNTIL=36\n"
 
-    /// Twelve segments of 6 s from a number on, with more lines before some.
+    /// Returns segments of 6 s with the given numbers, with extra lines before some.
     private func segments(_ numbers: Range<Int>, _ extra: [Int: String] = [:]) -> String {
         numbers.map { (extra[$0].map { $0 + "\n" } ?? "") + "#EXTINF:6,\n\($0).ts\n" }.joined()
     }
 
-    @Test("the update of a playlist is the playlist, whatever came between", arguments: UInt64(1)...20)
+    @Test("an updated playlist equals the full playlist, for all changes", arguments: UInt64(1)...20)
     func merged(seed: UInt64) throws {
         var server = LiveServer(seed: seed, count: 40)
         server.window = 20
@@ -40,7 +40,7 @@ struct DeltaUpdateTests {
         #expect(merged.segments.map(\.number) == Array(0..<13))
     }
 
-    @Test("the discontinuity sequence may stand behind the skip (hls.js 7554)")
+    @Test("the discontinuity sequence may follow the skip (hls.js 7554)")
     func lateDiscontinuitySequence() throws {
         let header = Self.control + "#EXT-X-MEDIA-SEQUENCE:1\n"
         let whole = try media(
@@ -53,7 +53,7 @@ struct DeltaUpdateTests {
         #expect(merged.segments.map(\.discontinuity) == [4, 4] + Array(repeating: 5, count: 9) + [6])
     }
 
-    @Test("a key, an initialization, a rate and a byte range that were skipped hold for what follows")
+    @Test("a skipped key, initialization, bit rate and byte range apply to later segments")
     func skippedState() throws {
         let tags = """
             #EXT-X-KEY:METHOD=AES-128,URI="k"
@@ -75,13 +75,13 @@ struct DeltaUpdateTests {
         #expect(later.segments.last?.byteRange == ByteRange(offset: 100, length: 10))
     }
 
-    @Test("an update to what is not known asks for the whole")
+    @Test("an update to an unknown playlist requests the full one")
     func unknown() throws {
         let update = Self.control + "#EXT-X-MEDIA-SEQUENCE:10\n#EXT-X-SKIP:SKIPPED-SEGMENTS=6\n" + segments(16..<20)
         let expected = PlaylistError.skippedSegmentsUnknown(first: 10, count: 6)
         #expect(expected.description.contains("without _HLS_skip"))
         #expect(throws: expected) { try media(update) }
-        // Begins later, or ends earlier.
+        // The known playlist begins later, or ends earlier.
         for (begin, count) in [(11, 12), (0, 15)] {
             let known = try media(
                 Self.control + "#EXT-X-MEDIA-SEQUENCE:\(begin)\n" + segments(begin..<begin + count))
@@ -91,7 +91,7 @@ struct DeltaUpdateTests {
         #expect(try media(update, updating: known).segments.map(\.uri) == (10..<20).map { "\($0).ts" })
     }
 
-    @Test("date ranges stay until they are removed, where the server may skip them")
+    @Test("date ranges remain until they are removed, if the server may skip them")
     func dateRanges() throws {
         func range(_ id: String, _ more: String = "") -> String {
             "#EXT-X-DATERANGE:ID=\"\(id)\",START-DATE=\"2026-01-01T00:00:00Z\"\(more)\n"
@@ -111,7 +111,7 @@ struct DeltaUpdateTests {
         "#EXT-X-TARGETDURATION:6\n#EXT-X-SERVER-CONTROL:CAN-SKIP-UNTIL=36,CAN-SKIP-DATERANGES=YES\n"
     private static let dateRange = "#EXT-X-DATERANGE:START-DATE=\"2026-01-01T00:00:00Z\",ID=\"%\",X-A%=\""
 
-    @Test("attributes that updates add to a date range are bounded")
+    @Test("attributes that updates add to a date range are limited")
     func growingDateRange() throws {
         var known = try media(Self.skipping + segments(0..<12))
         for number in 0..<400 {
@@ -125,7 +125,7 @@ struct DeltaUpdateTests {
         #expect(range.attributes.count == 256)
     }
 
-    @Test("date ranges that updates add take a bounded number of bytes, and the newest are there")
+    @Test("date ranges that updates add use a limited number of bytes, and the newest are kept")
     func growingDateRanges() throws {
         var known = try media(Self.skipping + segments(0..<12))
         let value = String(repeating: "v", count: 60_000)

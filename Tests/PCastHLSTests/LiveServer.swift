@@ -2,22 +2,20 @@ import PCastCore
 import PCastHLS
 import PCastNetworkEmulation
 
-/// A live programme and its playlist at any moment, as an origin would answer it: with all that slides.
+/// A live program and its playlist at any time, as an origin with a sliding window sends it.
 struct LiveServer {
     let segments: [MediaSegment]
-    /// When each segment is whole, since the programme began.
+    /// The time at which each segment is complete, since the start of the program.
     let ends: [TimeSpan]
-    /// How many segments the window holds; nil to keep all.
+    /// The number of segments in the window; nil to keep all.
     var window: Int? = 6
     var hasParts = true
     var serverControl = ServerControl(canSkipUntil: .seconds(24 as Int64), canBlockReload: true)
-    /// Segments that are only made in parts of this length.
+    /// The length of the parts of the newest segments.
     let partDuration = TimeSpan.milliseconds(500)
 
-    /// - Parameters:
-    ///   - count: Of segments, of 3.5 to 4 s.
-    ///   - dates: Which segments say their date: some, and each that begins with a discontinuity, before which the wall
-    ///     clock jumps.
+    /// Creates a server with a number of segments of 3.5 to 4 s. If `dates` is true, some segments state their date,
+    /// and so does each one that begins with a discontinuity, at which the wall clock jumps.
     init(seed: UInt64, count: Int = 60, discontinuities: Bool = true, dates: Bool = true, first: Int64 = 0) {
         var generator = SeededGenerator(seed: seed)
         var segments: [MediaSegment] = []
@@ -55,12 +53,12 @@ struct LiveServer {
 
     var end: TimeSpan { ends.last! }
 
-    /// The playlist at a moment of the programme.
+    /// Returns the playlist at a time of the program.
     func playlist(at time: TimeSpan) -> MediaPlaylist {
         let whole = ends.prefix { $0 <= time }.count
         let first = max(0, whole - (window ?? whole))
         var kept = Array(segments[first..<whole])
-        // Parts of what is older than three target durations are gone.
+        // Parts of segments older than three target durations are removed.
         for index in kept.indices where !hasParts || ends[first + index] < time - .seconds(12 as Int64) {
             kept[index].parts = []
         }
@@ -82,7 +80,7 @@ struct LiveServer {
         return playlist
     }
 
-    /// What was on air at a moment of the programme, by the wall clock.
+    /// Returns the wall-clock time that was on air at a position of the program.
     func wallTime(at position: TimeSpan) -> WallTime? {
         guard let index = ends.firstIndex(where: { $0 > position }),
             let dated = segments[...index].lastIndex(where: { $0.programDateTime != nil }),

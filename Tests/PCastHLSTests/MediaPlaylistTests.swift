@@ -2,9 +2,9 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("Media playlists are read")
+@Suite("The parser of media playlists")
 struct MediaPlaylistTests {
-    @Test("three segments that are all there is (RFC 8216, section 8.1)")
+    @Test("a complete playlist of three segments (RFC 8216, section 8.1)")
     func simple() throws {
         let playlist = try media(
             """
@@ -26,7 +26,7 @@ struct MediaPlaylistTests {
         #expect(playlist.isComplete && !playlist.isLive && playlist.openSegment == nil)
     }
 
-    @Test("a live window, with numbers of its own (RFC 8216, section 8.2)")
+    @Test("a live window with media sequence numbers (RFC 8216, section 8.2)")
     func live() throws {
         let playlist = try media(
             """
@@ -82,7 +82,7 @@ struct MediaPlaylistTests {
             second.initializationVector(forSegment: 7796) == [UInt8](repeating: 0, count: 15) + [0x1F])
     }
 
-    @Test("keys of several formats hold side by side, and one replaces its own format's")
+    @Test("keys of several formats apply together, and one replaces only its own format's")
     func keyFormats() throws {
         let playlist = try media(
             """
@@ -101,7 +101,7 @@ struct MediaPlaylistTests {
         #expect(playlist.segments[1].keys.map(\.uri) == ["x", "skd://2"])
     }
 
-    @Test("an initialization keeps the key that stood before it, and holds until the next")
+    @Test("an initialization keeps the key before it, and applies until the next one")
     func initialization() throws {
         let playlist = try media(
             """
@@ -125,7 +125,7 @@ struct MediaPlaylistTests {
         #expect(playlist.segments[2].initialization?.uri == "other.mp4")
     }
 
-    @Test("byte ranges go on where the one before ended, in the same resource only")
+    @Test("byte ranges continue at the end of the previous one, only in the same resource")
     func byteRanges() throws {
         let playlist = try media(
             """
@@ -148,7 +148,7 @@ struct MediaPlaylistTests {
         }
     }
 
-    @Test("what a segment is said to be: title, gap, bitrate, date")
+    @Test("a segment has its title, gap, bit rate and date")
     func segmentTags() throws {
         let playlist = try media(
             """
@@ -167,14 +167,14 @@ struct MediaPlaylistTests {
         let first = playlist.segments[0]
         #expect(
             first.title == "A title, with a comma" && first.isGap && first.programDateTime == wall(10.5))
-        // What has a length has its own rate.
+        // Segments with a length have their own bit rate.
         #expect(playlist.segments.map(\.kilobitsPerSecond) == [800, nil, 800])
         #expect(playlist.segments.map(\.isGap) == [true, false, false])
         #expect(playlist.segments[2].title == nil)
     }
 
     @Test(
-        "dates in every spelling of ISO 8601 that servers write",
+        "dates are parsed in every form of ISO 8601 that servers write",
         arguments: [
             ("2026-01-01T00:00:10Z", 10.0), ("2026-01-01T01:00:10+01:00", 10),
             ("2026-01-01T01:00:10+0100", 10),
@@ -191,7 +191,7 @@ struct MediaPlaylistTests {
     }
 
     @Test(
-        "a date that is none leaves the segment without one, and plays",
+        "an invalid date leaves the segment without one, and it plays",
         arguments: [
             "yesterday", "2026-13-01T00:00:00Z", "2025-02-29T00:00:00Z", "2026-01-01T24:00:00Z",
             "2026-01-01T00:00:00+",
@@ -203,7 +203,7 @@ struct MediaPlaylistTests {
         #expect(playlist.segments[0].programDateTime == nil)
     }
 
-    @Test("parts, hints, reports and what the server offers")
+    @Test("parts, hints, reports and server control are parsed")
     func lowLatency() throws {
         let playlist = try media(
             """
@@ -243,7 +243,7 @@ struct MediaPlaylistTests {
             ])
     }
 
-    @Test("a date range is put together from its tags, and one that cannot be read is left out")
+    @Test("a date range is composed of its tags, and an invalid one is omitted")
     func dateRanges() throws {
         let playlist = try media(
             """
@@ -266,9 +266,9 @@ struct MediaPlaylistTests {
             ranges[2].attributes == [.init("X-COM-A", .bare("0x1")), .init("X-COM-B", .quoted("q"))])
     }
 
-    @Test("discontinuities are counted from the header's number, one before the first segment too")
+    @Test("discontinuities count from the header's number, also one before the first segment")
     func discontinuities() throws {
-        // The server adds to the header's number when the tag leaves the window, not before.
+        // The server increases the header's number only when the tag leaves the window.
         let playlist = try media(
             """
             #EXT-X-TARGETDURATION:4
@@ -286,13 +286,13 @@ struct MediaPlaylistTests {
         #expect(playlist.segments.map(\.isDiscontinuity) == [true, false, true])
     }
 
-    @Test("what servers write that the RFC does not")
+    @Test("deviations of servers from the RFC are accepted")
     func tolerated() throws {
         let playlist = try MediaPlaylist(
             "#EXTM3U \r\n#EXT-X-TARGETDURATION:9.2\r\n# a comment\r\n#EXT-X-NEW-TAG:1\r\n"
                 + "#EXT-X-KEY:METHOD=AES-128, URI=key.bin , NEW=\"x\"\r\n#EXTINF:10.\r\n  a b.ts \r\n\r\n#EXT-X-ENDLIST"
         )
-        // A fraction of a target duration is rounded up, as nothing is longer.
+        // A fraction of a target duration is rounded up, because no segment may be longer.
         #expect(playlist.targetDuration == seconds(10))
         #expect(playlist.segments.map(\.uri) == ["a b.ts"])
         #expect(playlist.segments[0].keys.map(\.uri) == ["key.bin"])
@@ -315,7 +315,7 @@ struct MediaPlaylistTests {
         )
         #expect(playlist.segments[0].uri == "media/media.ts?t=a/b")
         #expect(playlist.segments[0].keys.first?.uri == "https://h/k?a/b")
-        // A title is nothing that is replaced.
+        // Variables in a title are not replaced.
         #expect(playlist.segments[0].title == "{$dir}")
         #expect(playlist.variables.map(\.value) == ["media", "a/b", "h"])
     }

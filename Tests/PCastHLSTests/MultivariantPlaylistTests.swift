@@ -2,9 +2,9 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("Multivariant playlists are read")
+@Suite("The parser of multivariant playlists")
 struct MultivariantPlaylistTests {
-    @Test("variants with renditions of sound and subtitles (RFC 8216, section 8.6)")
+    @Test("variants with renditions of audio and subtitles (RFC 8216, section 8.6)")
     func renditions() throws {
         let playlist = try multivariant(
             """
@@ -41,7 +41,7 @@ struct MultivariantPlaylistTests {
         #expect(playlist.iFrameVariants.map(\.uri) == ["low/iframe.m3u8"])
     }
 
-    @Test("session data and keys, where to start, who steers, and variables")
+    @Test("session data and keys, start point, content steering and variables are parsed")
     func session() throws {
         let playlist = try multivariant(
             """
@@ -68,7 +68,7 @@ struct MultivariantPlaylistTests {
         #expect(playlist.variables == [PlaylistVariable(name: "p", value: "path")])
     }
 
-    @Test("either kind is told from the other by its tags")
+    @Test("the tags determine the type of a playlist")
     func kinds() throws {
         let variants = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-STREAM-INF:BANDWIDTH=1\na\n"
         guard case .multivariant(let read) = try Playlist(Array(variants.utf8)) else {

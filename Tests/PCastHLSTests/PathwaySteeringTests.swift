@@ -2,7 +2,7 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("Which pathway is taken")
+@Suite("The selection of a pathway")
 struct PathwaySteeringTests {
     private static let start = Instant(nanoseconds: 7_000_000_000)
     private static let server = "https://steer.example/manifest?key=1&_HLS_pathway=old#there"
@@ -21,13 +21,13 @@ struct PathwaySteeringTests {
 
     private struct Unasked: Error {}
 
-    @Test("it begins with the playlist's, goes by the server's order, and asks again when that is over")
+    @Test("the playlist's pathway is first, then the server's order, which is reloaded when it expires")
     mutating func order() throws {
         #expect(machine.order == ["B", "A", "C"])
         let first = try request()
         #expect(first.uri == "https://steer.example/manifest?key=1&_HLS_pathway=B")
         #expect(machine.poll() == nil && machine.deadline == nil)
-        // What it does not know is no pathway; what it leaves out is the last resort.
+        // Unknown pathways are ignored, and missing ones come last.
         let manifest = SteeringManifest(
             timeToLive: .seconds(10 as Int64), reloadURI: "../next", priority: ["X", "C", "C", "A"])
         machine.handle(.loaded(id: first.id, manifest, from: "https://other.example/a/b/manifest"), at: Self.at(1))
@@ -38,12 +38,12 @@ struct PathwaySteeringTests {
         machine.advance(to: Self.at(11))
         let second = try request()
         #expect(second.uri == "https://other.example/a/next?_HLS_pathway=C&_HLS_throughput=5000000")
-        // A late answer to the first says nothing any more.
+        // A late answer to the first request is ignored.
         machine.handle(.loaded(id: first.id, SteeringManifest(priority: ["A"]), from: "x"), at: Self.at(12))
         #expect(machine.order.first == "C" && machine.deadline == nil)
     }
 
-    @Test("one that fails is left for a minute, and where all do, the first to have failed is tried first")
+    @Test("a failed pathway is avoided for a minute; if all failed, the first is tried first")
     mutating func penalties() throws {
         let request = try request()
         machine.handle(
@@ -62,7 +62,7 @@ struct PathwaySteeringTests {
         #expect(machine.order == ["A", "B", "C"] && machine.deadline == Self.at(300))
     }
 
-    @Test("a server that fails is asked again after its time, when it says so, or never")
+    @Test("a failed server is requested again after its time, its own delay, or never")
     mutating func failures() throws {
         let first = try request()
         machine.handle(.failed(id: first.id, .unreachable), at: Self.at(1))
@@ -74,7 +74,7 @@ struct PathwaySteeringTests {
         #expect(machine.deadline == Self.at(309))
         machine.advance(to: Self.at(309))
         let third = try request()
-        // Nobody is asked all the time.
+        // Requests have a minimum interval.
         machine.handle(
             .loaded(id: third.id, SteeringManifest(timeToLive: .zero, priority: []), from: "x"), at: Self.at(310))
         #expect(machine.deadline == Self.at(311) && machine.order == ["A", "B", "C"])

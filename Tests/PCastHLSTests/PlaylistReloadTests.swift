@@ -2,19 +2,19 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("When a playlist is asked for")
+@Suite("The schedule of playlist requests")
 struct PlaylistReloadTests {
     private static let start = Instant(nanoseconds: 7_000_000_000)
 
-    /// A client of the machine and the network between: answers each request, after a while, with what is made of it.
+    /// A client of the machine and the network between them. It answers each request after a time with a given result.
     private struct Client {
         var reload: PlaylistReload
         var now: Instant
-        /// Every request with when it was made.
+        /// Every request with its time.
         var requests: [(time: TimeSpan, request: PlaylistReload.Request)] = []
-        /// All else that the machine said, with when.
+        /// All other outputs of the machine with their times.
         var outputs: [(time: TimeSpan, output: PlaylistReload.Output)] = []
-        /// Answers that are on their way.
+        /// The answers that have not arrived yet.
         var answers: [(time: Instant, id: Int, result: Result<MediaPlaylist, ReloadFailure>)] = []
 
         init(mirrors: Int = 1, first: DeliveryDirectives = DeliveryDirectives(), seed: UInt64 = 1) {
@@ -22,7 +22,7 @@ struct PlaylistReloadTests {
             now = start
         }
 
-        /// Runs for a while. The answer to a request, and how long it takes, is `answer`'s; nil for none.
+        /// Runs for a time. `answer` determines the answer to a request and its delay; nil for no answer.
         mutating func run(
             for span: TimeSpan,
             _ answer: (PlaylistReload.Request, TimeSpan) throws -> (TimeSpan, Result<MediaPlaylist, ReloadFailure>)?
@@ -67,7 +67,7 @@ struct PlaylistReloadTests {
 
     private let quick = TimeSpan.milliseconds(20)
 
-    @Test("after a change it waits a target duration, and half of one where nothing changed")
+    @Test("a reload waits for a target duration after a change, and for half of one otherwise")
     func polling() {
         var client = Client()
         client.run(for: seconds(21)) { _, time in
@@ -79,14 +79,14 @@ struct PlaylistReloadTests {
         #expect(client.outputs.isEmpty)
     }
 
-    @Test("a slow answer does not put the next request off (androidx/media 663)")
+    @Test("a slow answer does not delay the next request (androidx/media 663)")
     func slowAnswer() {
         var client = Client()
         client.run(for: seconds(13)) { _, time in (seconds(3), .success(live(10 + Int64(time.seconds / 4)))) }
         #expect(client.times == [0, 4, 8, 12])
     }
 
-    @Test("a playlist that is complete is not asked for again")
+    @Test("a complete playlist is not requested again")
     func complete() {
         for isAtOnce in [true, false] {
             var client = Client()
@@ -101,13 +101,13 @@ struct PlaylistReloadTests {
         }
     }
 
-    @Test("requests that the server holds back name the next part, and follow one another", arguments: UInt64(1)...5)
+    @Test("blocking requests name the next part, and follow each other", arguments: UInt64(1)...5)
     func blocking(seed: UInt64) throws {
         let server = LiveServer(seed: seed, count: 12)
         var client = Client()
         var seen: [MediaPlaylist] = []
         try client.run(for: server.end + seconds(30)) { request, time in
-            // The answer comes when the part that it names is there.
+            // The answer comes when the named part is available.
             var moment = time + seconds(8)
             let directives = request.directives
             while let segment = directives.segment, moment < server.end {
@@ -120,7 +120,7 @@ struct PlaylistReloadTests {
             }
             let playlist = server.playlist(at: moment)
             if directives.skip != nil {
-                // The update leads to the same playlist.
+                // The update results in the same playlist.
                 let known = try #require(seen.last)
                 #expect(try MediaPlaylist(playlist.deltaUpdate, updating: known) == MediaPlaylist(playlist.text))
             }
@@ -128,7 +128,7 @@ struct PlaylistReloadTests {
             return (moment - time - seconds(8) + .milliseconds(5), .success(playlist))
         }
         #expect(client.outputs.map(\.output) == [.ended])
-        // One request for each part, and no part was missed.
+        // There is one request for each part, and no part was missed.
         for (earlier, later) in zip(seen, seen.dropFirst()) where later.openSegment != nil {
             let parts = later.openSegment?.parts.count ?? 0
             if earlier.nextNumber == later.nextNumber { #expect(parts == (earlier.openSegment?.parts.count ?? 0) + 1) }
@@ -138,7 +138,7 @@ struct PlaylistReloadTests {
         #expect(Double(client.requests.count) < (server.end.seconds - 8) / 0.5 + 8)
     }
 
-    @Test("whole segments are asked for by their number alone, where there are no parts")
+    @Test("without parts, requests name only the number of a complete segment")
     func blockingSegments() {
         var client = Client()
         let control = ServerControl(canSkipUntil: seconds(24), canSkipDateRanges: true, canBlockReload: true)
@@ -152,7 +152,7 @@ struct PlaylistReloadTests {
         #expect(directives[1].applied(to: "a.m3u8?x=1#f") == "a.m3u8?x=1&_HLS_msn=11&_HLS_skip=v2")
     }
 
-    @Test("a server that says it holds answers back and does not is not asked on and on (LL-HLS busy loop)")
+    @Test("a server that does not block as announced gets a limited number of requests (LL-HLS busy loop)")
     func busyLoop() {
         var client = Client()
         let control = ServerControl(canBlockReload: true)
@@ -161,21 +161,21 @@ struct PlaylistReloadTests {
         }
         #expect(client.requests.count <= 20)
         var flood = Client()
-        // Nor one that has something new each time.
+        // The same limit applies to a server that always has a new playlist.
         flood.run(for: seconds(10)) { request, _ in
             (.milliseconds(1), .success(live(10 + Int64(request.id), control: control)))
         }
         #expect(flood.requests.count <= 201)
     }
 
-    @Test("durations that mean harm are no reason to ask without a pause", arguments: [0.0, 0.001, 86_400])
+    @Test("hostile durations do not cause requests without a pause", arguments: [0.0, 0.001, 86_400])
     func harmfulTarget(target: Double) {
         var client = Client()
         client.run(for: seconds(60)) { _, _ in (.zero, .success(live(10, target: target))) }
         #expect(client.requests.count <= 122)
     }
 
-    @Test("an update that cannot be added is asked for whole, at once and without blame")
+    @Test("an update that does not apply is requested in full at once, without an error")
     func failedUpdate() {
         var client = Client()
         let control = ServerControl(canSkipUntil: seconds(24))
@@ -190,7 +190,7 @@ struct PlaylistReloadTests {
         #expect(client.outputs.isEmpty)
     }
 
-    @Test("an update is not asked for by who knows nothing that is younger than half of what it leaves out")
+    @Test("no update is requested if the known playlist is too old for it")
     func oldForUpdate() {
         for (boundary, skips) in [(6.0, false), (24, true)] {
             var client = Client()
@@ -202,7 +202,7 @@ struct PlaylistReloadTests {
         }
     }
 
-    @Test("an address that fails is asked again after longer and longer, and in the end no more")
+    @Test("a failing address is requested with growing delays, and finally no more")
     func backoff() {
         var client = Client()
         client.run(for: seconds(200)) { _, _ in (quick, .failure(.unreachable)) }
@@ -213,13 +213,13 @@ struct PlaylistReloadTests {
         #expect(client.outputs.map(\.output) == [.gaveUp(.unreachable)])
         #expect(client.outputs[0].time >= PlaylistReload.timeout && client.outputs[0].time < seconds(45))
         #expect(client.reload.deadline == nil)
-        // Another client comes back at other times.
+        // Another client retries at other times.
         var other = Client(seed: 2)
         other.run(for: seconds(200)) { _, _ in (quick, .failure(.unreachable)) }
         #expect(other.times != client.times)
     }
 
-    @Test("what is forbidden or gone is not asked for again, and a server's own wish is heeded")
+    @Test("forbidden or removed playlists are not requested again, and a server's own delay is respected")
     func finalFailure() {
         for code in [401, 403, 410] {
             var client = Client()
@@ -231,7 +231,7 @@ struct PlaylistReloadTests {
         #expect(busy.times == [0, 12.02, 24.04])
     }
 
-    @Test("a mirror takes over at once, and is kept to")
+    @Test("a mirror replaces a failed address at once, and stays in use")
     func mirrors() {
         var client = Client(mirrors: 3)
         client.run(for: seconds(30)) { request, time in
@@ -247,7 +247,7 @@ struct PlaylistReloadTests {
         #expect(client.outputs.isEmpty)
     }
 
-    @Test("after trouble the next request is plain: a server that began anew refuses numbers it has not reached")
+    @Test("after a failure the next request is plain, because a restarted server rejects future numbers")
     func plainAfterTrouble() {
         var client = Client()
         let control = ServerControl(canSkipUntil: seconds(24), canBlockReload: true)
@@ -259,11 +259,11 @@ struct PlaylistReloadTests {
         }
         #expect(client.requests[1].request.directives.segment == 501)
         #expect(client.requests[2].request.directives == DeliveryDirectives())
-        // What shares nothing with what was known is news.
+        // A playlist that shares nothing with the known one is new.
         #expect(client.requests[3].request.directives.segment == 6)
     }
 
-    @Test("a playlist that stands still for three target durations is stale, and its recovery is told once")
+    @Test("a playlist without changes for three target durations is stale, and its recovery is reported once")
     func stale() {
         var client = Client()
         client.run(for: seconds(40)) { _, time in
@@ -274,7 +274,7 @@ struct PlaylistReloadTests {
         #expect(client.outputs[1].time > seconds(25) && client.outputs[1].time < seconds(28))
     }
 
-    @Test("a mirror that stands still is left for the next, a request that waits for it too")
+    @Test("a stale mirror is replaced by the next, also while a request is pending")
     func staleMirror() {
         var client = Client(mirrors: 2)
         let control = ServerControl(canBlockReload: true)
@@ -289,7 +289,7 @@ struct PlaylistReloadTests {
         #expect(client.times[2] == 12.02)
     }
 
-    @Test("no answer is a failure after as long as the server may hold it back, and comes too late then")
+    @Test("a missing answer fails after the longest blocking time, and a later one is ignored")
     func timeouts() {
         var client = Client()
         let control = ServerControl(canBlockReload: true)
@@ -307,18 +307,18 @@ struct PlaylistReloadTests {
         #expect(first.outputs.map(\.output) == [.abandon(id: 0)] && first.outputs[0].time == seconds(8))
     }
 
-    @Test("a cache that answers older and newer playlists by turns brings news only with the newer")
+    @Test("if a cache alternates old and new playlists, only the new ones count")
     func alternatingCache() {
         var client = Client()
         client.run(for: seconds(24)) { request, time in
             (quick, .success(live(10 + Int64(time.seconds / 4) - Int64(request.id % 2))))
         }
-        // An older one is as good as none: half a target duration.
+        // An older playlist counts as unchanged: half a target duration.
         #expect(client.times.prefix(6) == [0, 4, 6, 10, 12, 16])
         #expect(client.outputs.isEmpty)
     }
 
-    @Test("who joins another rendition asks for what its report says")
+    @Test("a switch to another rendition requests the part of its report")
     func joining() {
         let report = RenditionReport(uri: "b.m3u8", lastSegment: 40, lastPart: 2)
         var client = Client(first: DeliveryDirectives(joining: report))

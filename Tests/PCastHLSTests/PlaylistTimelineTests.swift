@@ -2,7 +2,7 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("Where segments lie in time")
+@Suite("The positions of segments in time")
 struct PlaylistTimelineTests {
     private static let head = "#EXT-X-TARGETDURATION:4\n"
 
@@ -19,7 +19,7 @@ struct PlaylistTimelineTests {
         return "#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:\(String(seconds / 60 + 100).dropFirst()):\(padded)Z"
     }
 
-    @Test("positions of a complete playlist begin at zero, and each moment has its segment")
+    @Test("positions of a complete playlist begin at zero, and each time has its segment")
     func onDemand() throws {
         let timeline = PlaylistTimeline(try playlist(0..<3, more: "#EXT-X-ENDLIST\n"))
         #expect(timeline.duration == seconds(12) && timeline.seekableRange() == seconds(0)...seconds(12))
@@ -30,7 +30,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.wallTime(at: seconds(1)) == nil && timeline.position(of: wall(1)) == nil)
     }
 
-    @Test("a live window is played three target durations from its end, or as far as the server says")
+    @Test("a live window starts three target durations before its end, or at the server's hold-back")
     func holdBack() throws {
         let timeline = PlaylistTimeline(try playlist(0..<10))
         #expect(timeline.duration == nil)
@@ -38,15 +38,15 @@ struct PlaylistTimelineTests {
         #expect(timeline.startPosition() == seconds(28))
         let stated = PlaylistTimeline(try playlist(0..<10, more: "#EXT-X-SERVER-CONTROL:HOLD-BACK=18\n"))
         #expect(stated.seekableRange().upperBound == seconds(22))
-        // Less than a segment cannot be.
+        // Less than a segment is impossible.
         let little = PlaylistTimeline(try playlist(0..<10, more: "#EXT-X-SERVER-CONTROL:HOLD-BACK=0\n"))
         #expect(little.seekableRange().upperBound == seconds(36))
-        // A window that is shorter than the hold-back has one moment.
+        // A window that is shorter than the hold-back has one position.
         let short = PlaylistTimeline(try playlist(5..<7))
         #expect(short.seekableRange() == seconds(0)...seconds(0))
     }
 
-    @Test("a start point counts from the beginning or the end, and not beyond what may be played")
+    @Test("a start point counts from the beginning or the end, within the playable range")
     func startPoint() throws {
         func start(_ offset: String, live: Bool) throws -> TimeSpan {
             let more = "#EXT-X-START:TIME-OFFSET=\(offset)\n" + (live ? "" : "#EXT-X-ENDLIST\n")
@@ -59,7 +59,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.startPosition(default: StartPoint(offset: seconds(7))) == seconds(7))
     }
 
-    @Test("wall time goes on from a date and back from it, and not across a discontinuity")
+    @Test("wall time is computed forwards and backwards from a date, not across a discontinuity")
     func wallTime() throws {
         let timeline = PlaylistTimeline(
             try playlist(0..<8, [1: date(100), 3: "#EXT-X-DISCONTINUITY", 5: date(400), 7: "#EXT-X-DISCONTINUITY"]))
@@ -69,23 +69,23 @@ struct PlaylistTimelineTests {
         #expect(timeline.wallTime(at: seconds(30)) == nil)
         #expect(timeline.position(of: wall(105.5)) == seconds(9.5))
         #expect(timeline.position(of: wall(401)) == seconds(21))
-        // Of a moment that nobody recorded, what comes next.
+        // A time that was not recorded leads to the next recorded one.
         #expect(timeline.position(of: wall(200)) == seconds(12))
         #expect(timeline.position(of: wall(0)) == seconds(0))
         #expect(timeline.position(of: wall(9_999)) == timeline.end)
     }
 
-    @Test("the date that the window lost is remembered")
+    @Test("a date that left the window is remembered")
     func lostDate() throws {
         var timeline = PlaylistTimeline(try playlist(0..<5, [0: date(100)]))
         for first in 1..<50 { #expect(timeline.update(to: try playlist(first..<first + 5)) == .advanced) }
         #expect(timeline.start == seconds(49 * 4))
         #expect(timeline.wallTime(at: seconds(200)) == wall(300))
-        // What left the window is still on the screen.
+        // Segments that left the window may still be on the screen.
         #expect(timeline.wallTime(at: seconds(190)) == wall(290))
     }
 
-    @Test("what left the window keeps its own date behind a jump of the clock")
+    @Test("a segment that left the window keeps its date after a jump of the clock")
     func evictedDate() throws {
         var timeline = PlaylistTimeline(try playlist(0..<5, [0: date(100), 3: "#EXT-X-DISCONTINUITY\n" + date(500)]))
         _ = timeline.update(to: try playlist(3..<8, [3: "#EXT-X-DISCONTINUITY\n" + date(500)]))
@@ -93,7 +93,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.wallTime(at: seconds(13)) == wall(501))
     }
 
-    @Test("a window that slid on by more than its length leaves a gap of as long as was missed")
+    @Test("a window that advanced by more than its length leaves a gap of the missed duration")
     func gap() throws {
         var timeline = PlaylistTimeline(try playlist(0..<5))
         #expect(timeline.update(to: try playlist(8..<13)) == .gap(missing: 3))
@@ -107,7 +107,7 @@ struct PlaylistTimelineTests {
         #expect(next.start == seconds(20))
     }
 
-    @Test("a window that begins earlier than it did grows backwards")
+    @Test("a window that starts earlier than before extends backwards")
     func backwards() throws {
         var timeline = PlaylistTimeline(try playlist(5..<9))
         #expect(timeline.update(to: try playlist(3..<10)) == .advanced)
@@ -115,7 +115,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.end == seconds(20))
     }
 
-    @Test("an older playlist out of a cache changes nothing")
+    @Test("an older playlist from a cache changes nothing")
     func stale() throws {
         var timeline = PlaylistTimeline(try playlist(3..<9))
         let known = timeline.segments
@@ -126,7 +126,7 @@ struct PlaylistTimelineTests {
         #expect(dated.update(to: try playlist(0..<4, [0: date(100)])) == .stale)
     }
 
-    @Test("numbers that begin anew are another presentation, which goes on behind the first (hls.js 1489)")
+    @Test("restarted numbers are another presentation, which follows the first (hls.js 1489)")
     func restarted() throws {
         var timeline = PlaylistTimeline(try playlist(100..<105))
         #expect(timeline.update(to: try playlist(0..<3)) == .restarted)
@@ -134,14 +134,14 @@ struct PlaylistTimelineTests {
         var dated = PlaylistTimeline(try playlist(100..<105, [100: date(100)]))
         #expect(dated.update(to: try playlist(0..<3, [0: date(150)])) == .restarted)
         #expect(dated.start == seconds(50))
-        // The same numbers, and nothing else the same.
+        // The numbers are the same, and everything else differs.
         var same = PlaylistTimeline(try playlist(0..<5, [0: date(100)]))
         let other = try media(Self.head + date(300) + "\n#EXTINF:2,\nx.ts\n#EXTINF:2,\ny.ts\n")
         #expect(same.update(to: other) == .restarted)
         #expect(same.epoch == 1)
     }
 
-    @Test("tokens that change with each reload make no other segments")
+    @Test("tokens that change with each reload do not make other segments")
     func tokens() throws {
         func playlist(_ token: String) throws -> MediaPlaylist {
             try media(Self.head + (0..<4).map { "#EXTINF:4,\nhttps://cdn\(token)/\($0).ts?t=\(token)\n" }.joined())
@@ -151,16 +151,16 @@ struct PlaylistTimelineTests {
         #expect(timeline.epoch == 0 && timeline.playlist.segments[0].uri?.hasSuffix("b") == true)
     }
 
-    @Test("a discontinuity sequence that the server forgets to raise moves nothing (hls.js 693)")
+    @Test("a discontinuity sequence that the server does not increase moves nothing (hls.js 693)")
     func forgottenSequence() throws {
         var timeline = PlaylistTimeline(try playlist(0..<5, [0: date(100), 2: "#EXT-X-DISCONTINUITY\n" + date(500)]))
-        // The tag has left, and the header still says 0.
+        // The tag has left the window, and the header still has 0.
         _ = timeline.update(to: try playlist(3..<8))
         #expect(timeline.segments.map(\.wallTime) == (0..<5).map { wall(Double(504 + 4 * $0)) })
         #expect(timeline.start == seconds(12))
     }
 
-    @Test("gaps are passed over")
+    @Test("gaps are skipped")
     func gaps() throws {
         let timeline = PlaylistTimeline(try playlist(0..<5, [1: "#EXT-X-GAP", 2: "#EXT-X-GAP"]))
         #expect(timeline.playableSegment(from: seconds(3))?.number == 0)
@@ -168,7 +168,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.playableSegment(from: seconds(20)) == nil)
     }
 
-    @Test("parts have their places, and who plays them comes closer to the end")
+    @Test("parts have positions, and playing them is closer to the end")
     func parts() throws {
         let timeline = PlaylistTimeline(
             try media(
@@ -195,24 +195,24 @@ struct PlaylistTimelineTests {
         #expect(timeline.playableSegment(from: seconds(9)) == nil)
     }
 
-    @Test("the window of another rendition is laid beside by dates, though its numbers are others")
+    @Test("another rendition's window is aligned by dates, even with other numbers")
     func aligned() throws {
         var timeline = PlaylistTimeline(try playlist(0..<5, [0: date(100)]))
         for first in 1...20 { _ = timeline.update(to: try playlist(first..<first + 5)) }
         let other = PlaylistTimeline(try playlist(700..<706, [702: date(190)]), alignedWith: timeline)
         #expect(other.wallTime(at: seconds(90)) == timeline.wallTime(at: seconds(90)))
         #expect(other.start == seconds(82))
-        // Without dates by the numbers, and without common numbers by the end.
+        // Without dates it is aligned by numbers, and without common numbers by the end.
         let plain = PlaylistTimeline(try playlist(0..<8), from: seconds(100))
         #expect(PlaylistTimeline(try playlist(2..<9), alignedWith: plain).start == seconds(108))
         #expect(PlaylistTimeline(try playlist(50..<53), alignedWith: plain).end == plain.end)
-        // What is complete begins together.
+        // Complete playlists have the same start.
         let film = PlaylistTimeline(try playlist(0..<8, more: "#EXT-X-ENDLIST\n"))
         let sound = try media(Self.head + "#EXTINF:3.5,\na\n#EXTINF:3.5,\nb\n#EXT-X-ENDLIST\n")
         #expect(PlaylistTimeline(sound, alignedWith: film).start == .zero)
     }
 
-    @Test("numbers and durations that mean harm end in another epoch and not in a trap")
+    @Test("hostile numbers and durations result in another epoch without a trap")
     func harm() throws {
         func far(_ number: Int64) throws -> MediaPlaylist {
             try media(

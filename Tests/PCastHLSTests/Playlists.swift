@@ -2,7 +2,7 @@ import PCastCore
 import PCastHLS
 import Testing
 
-/// A media playlist of these lines.
+/// Returns a media playlist of these lines.
 func media(
     _ lines: String, from uri: String = "https://example.com/a/b.m3u8",
     importing variables: [PlaylistVariable] = [],
@@ -19,7 +19,7 @@ func multivariant(_ lines: String, from uri: String = "https://example.com/a/b.m
 
 func seconds(_ seconds: Double) -> TimeSpan { TimeSpan(seconds: seconds) }
 
-/// Seconds since 2026-01-01T00:00:00Z.
+/// Returns the time this many seconds after 2026-01-01T00:00:00Z.
 func wall(_ seconds: Double) -> WallTime {
     WallTime(millisecondsSinceEpoch: 1_767_225_600_000) + TimeSpan(seconds: seconds)
 }

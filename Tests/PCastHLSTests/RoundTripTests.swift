@@ -2,9 +2,9 @@ import PCastCore
 import PCastHLS
 import Testing
 
-@Suite("What is written reads back as it was")
+@Suite("Written playlists are parsed to the same content")
 struct RoundTripTests {
-    @Test("live playlists at every moment", arguments: UInt64(1)...10)
+    @Test("live playlists are equal at every time", arguments: UInt64(1)...10)
     func live(seed: UInt64) throws {
         let server = LiveServer(seed: seed, count: 20)
         for step in 8..<Int(server.end.milliseconds / 500) {
@@ -13,7 +13,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test("a multivariant playlist with everything in it")
+    @Test("a multivariant playlist with all elements is equal")
     func multivariant() throws {
         var variant = VariantStream(
             uri: "a.m3u8", bandwidth: .kilobits(2_000), averageBandwidth: .kilobits(1_500), codecs: ["avc1", "mp4a"],
@@ -43,7 +43,7 @@ struct RoundTripTests {
         #expect(try MultivariantPlaylist(playlist.text) == playlist)
     }
 
-    @Test("what a name cannot be becomes no line and no attribute of its own")
+    @Test("invalid names never become separate lines or attributes")
     func injection() throws {
         let evil = "x\"\n#EXT-X-ENDLIST\n#EXTINF:1,\nevil.ts"
         let playlist = MediaPlaylist(

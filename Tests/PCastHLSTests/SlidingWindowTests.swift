@@ -3,9 +3,9 @@ import PCastHLS
 import PCastNetworkEmulation
 import Testing
 
-@Suite("A live programme, followed through many reloads")
+@Suite("A live program over many reloads")
 struct SlidingWindowTests {
-    @Test("each segment keeps its place and its wall time from first to last", arguments: UInt64(1)...30)
+    @Test("each segment keeps its position and its wall time from first to last", arguments: UInt64(1)...30)
     func stable(seed: UInt64) throws {
         let server = LiveServer(seed: seed)
         var generator = SeededGenerator(seed: seed &+ 1_000)
@@ -23,7 +23,7 @@ struct SlidingWindowTests {
                 #expect(segment.start == begin)
                 #expect(segment.wallTime == server.wallTime(at: begin))
             }
-            // Any moment of the window, there and back.
+            // Every position of the window converts to wall time and back.
             let span = timeline.end - timeline.start
             let position =
                 timeline.start + TimeSpan(seconds: span.seconds * Double.random(in: 0..<0.999, using: &generator))
@@ -36,7 +36,7 @@ struct SlidingWindowTests {
         #expect(timeline.duration == timeline.end - timeline.start)
     }
 
-    @Test("without dates positions hold all the same", arguments: UInt64(1)...5)
+    @Test("positions are stable without dates as well", arguments: UInt64(1)...5)
     func undated(seed: UInt64) throws {
         var server = LiveServer(seed: seed, dates: false, first: 1_000)
         server.hasParts = false
@@ -49,7 +49,7 @@ struct SlidingWindowTests {
         }
     }
 
-    @Test("a programme that is kept whole can be gone back in to its beginning", arguments: UInt64(1)...3)
+    @Test("a program without a window can be played from its beginning", arguments: UInt64(1)...3)
     func event(seed: UInt64) throws {
         var server = LiveServer(seed: seed)
         server.window = nil

@@ -22,13 +22,13 @@ struct URIReferenceTests {
         ("g?y/../x", "http://a/b/c/g?y/../x"),
     ]
 
-    @Test("an address means what RFC 3986 says", arguments: examples)
+    @Test("an address is resolved by RFC 3986", arguments: examples)
     func resolved(reference: String, target: String) {
         let base = URIReference("http://a/b/c/d;p?q")
         #expect(URIReference(reference).resolved(against: base).text == target)
     }
 
-    @Test("an address comes out as it went in", arguments: examples)
+    @Test("a parsed address is printed unchanged", arguments: examples)
     func text(reference: String, target: String) {
         #expect(URIReference(reference).text == reference)
         #expect(URIReference(target).text == target)

@@ -3,7 +3,7 @@ import PCastHLS
 import PCastNetworkEmulation
 import Testing
 
-@Suite("Which variant is loaded")
+@Suite("The selection of a variant")
 struct VariantChoiceTests {
     private static let kilobits: [Int64] = [400, 800, 1_600, 3_200, 6_400]
 
@@ -19,7 +19,7 @@ struct VariantChoiceTests {
 
     private let goal = seconds(20)
 
-    /// Segments of 4 s over a link that has `kilobits` at a moment, played as they come.
+    /// Segments of 4 s over a link with a bandwidth of `kilobits` at each time. They play as they arrive.
     private struct Viewing {
         var choice: VariantChoice
         var now = Instant(nanoseconds: 0)
@@ -47,7 +47,7 @@ struct VariantChoiceTests {
         var changes: Int { zip(rungs, rungs.dropFirst()).count { $0 != $1 } }
     }
 
-    @Test("the ladder is in the order of what variants need, mirrors together, sound alone left out")
+    @Test("the ladder is ordered by bandwidth, with mirrors together and without audio-only variants")
     func ladder() throws {
         var mirror = VariantStream(uri: "https://b/2.m3u8", bandwidth: .kilobits(2_000), codecs: ["avc1"])
         mirror.pathwayID = "B"
@@ -61,13 +61,13 @@ struct VariantChoiceTests {
         #expect(ladder.rungs.map { $0.mirrors.map(\.uri) } == [["1.m3u8"], ["2.m3u8", "https://b/2.m3u8"]])
         playlist.variants = [playlist.variants[3]]
         #expect(VariantLadder(playlist).rungs.count == 1)
-        // The author's order counts for more than the rate, where each variant has a score.
+        // The author's order has priority over the bandwidth if each variant has a score.
         var (good, better) = (mirror, VariantStream(uri: "x", bandwidth: .kilobits(1_500), codecs: ["avc1"]))
         (good.score, better.score) = (1, 2)
         #expect(VariantLadder(MultivariantPlaylist(variants: [better, good])).rungs.map(\.variant.uri).last == "x")
     }
 
-    @Test("it finds the rung that the link carries and stays there", arguments: [600.0, 1_300, 2_500, 5_000, 20_000])
+    @Test("the client finds and keeps the variant for the bandwidth", arguments: [600.0, 1_300, 2_500, 5_000, 20_000])
     func steady(kilobits: Double) {
         var viewing = Viewing(choice: VariantChoice(Self.ladder()))
         viewing.load(60, goal: goal) { _ in kilobits }
@@ -76,7 +76,7 @@ struct VariantChoiceTests {
         #expect(viewing.changes <= 4 && viewing.stalled <= seconds(3))
     }
 
-    @Test("a link that lies between two rungs makes it swing little", arguments: UInt64(1)...10)
+    @Test("a bandwidth between two variants causes few switches", arguments: UInt64(1)...10)
     func between(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var viewing = Viewing(choice: VariantChoice(Self.ladder()))
@@ -86,7 +86,7 @@ struct VariantChoiceTests {
         #expect(viewing.rungs.suffix(90).allSatisfy { $0 == 1 || $0 == 2 })
     }
 
-    @Test("a link that falls is followed before what waits is played")
+    @Test("a lower bandwidth is followed before the buffer is empty")
     func fall() {
         var viewing = Viewing(choice: VariantChoice(Self.ladder()))
         viewing.load(30, goal: goal) { _ in 10_000 }
@@ -96,7 +96,7 @@ struct VariantChoiceTests {
         #expect(viewing.stalled <= seconds(6))
     }
 
-    @Test("a link that recovers is gone up with, but not at once")
+    @Test("a higher bandwidth is followed, but not at once")
     func recovery() {
         var viewing = Viewing(choice: VariantChoice(Self.ladder()))
         viewing.load(20, goal: goal) { _ in 700 }
@@ -107,7 +107,7 @@ struct VariantChoiceTests {
         #expect(viewing.now - before > seconds(8))
     }
 
-    @Test("it goes up only when enough waits, and not again before the last change is some time ago")
+    @Test("an upswitch needs enough buffer and time since the last switch")
     func hold() {
         var choice = VariantChoice(Self.ladder())
         var now = Instant(nanoseconds: 0)
@@ -124,12 +124,12 @@ struct VariantChoiceTests {
         #expect(choice.choose(buffered: goal, goal: goal, at: now) == 1)
         now += seconds(0.1)
         #expect(choice.choose(buffered: goal, goal: goal, at: now) == 4)
-        // Down at once.
+        // A downswitch comes at once.
         measure(900)
         #expect(choice.choose(buffered: goal, goal: goal, at: now) == 1)
     }
 
-    @Test("parts that come as they are made say nothing of the link (LL-HLS throughput)")
+    @Test("parts that arrive while they are produced do not measure the link (LL-HLS throughput)")
     func paced() throws {
         var estimate = ThroughputEstimate()
         #expect(estimate.bitrate == nil)
@@ -142,7 +142,7 @@ struct VariantChoiceTests {
         #expect(try #require(estimate.bitrate) == .kilobits(400))
     }
 
-    @Test("a limit, a surface and a choice of the user's hold")
+    @Test("a limit, the surface and the user's selection apply")
     func limits() {
         var choice = VariantChoice(Self.ladder())
         for _ in 0..<10 { choice.downloaded(bytes: 10_000_000, in: seconds(1)) }
@@ -153,7 +153,7 @@ struct VariantChoiceTests {
         choice.configuration.ceiling = .kilobits(1)
         #expect(choice.choose(buffered: goal, goal: goal, at: now) == 0)
         choice.configuration.ceiling = nil
-        // 320 × 180, 640 × 360, …: the smallest that covers.
+        // 320 × 180, 640 × 360, …: the smallest that covers the surface.
         choice.configuration.surface = Dimensions(width: 600, height: 300)
         #expect(choice.choose(buffered: goal, goal: goal, at: now + seconds(60)) == 2)
         choice.pinned = 4
@@ -162,7 +162,7 @@ struct VariantChoiceTests {
         #expect(choice.choose(buffered: .zero, goal: goal, at: now) == 4)
     }
 
-    @Test("a segment that will come too late is left for a lower one, where that would come sooner")
+    @Test("a segment that will be too late is replaced by a lower one that comes sooner")
     func abandoning() {
         var choice = VariantChoice(Self.ladder())
         choice.pinned = 4
@@ -176,7 +176,7 @@ struct VariantChoiceTests {
         #expect(!abandons(100_000))
         choice.pinned = nil
         #expect(abandons(100_000))
-        // Much came at first, and hardly anything of late.
+        // Much data came at first, and very little recently.
         func abandons(recent: Int64) -> Bool {
             choice.abandons(
                 received: 1_000_000, in: seconds(1), ofSegment: seconds(4), length: 3_200_000,
@@ -192,6 +192,6 @@ struct VariantChoiceTests {
 }
 
 extension [Int64] {
-    /// In an order that is not the ladder's.
+    /// The elements in an order that differs from the ladder's.
     fileprivate var shuffledAlike: [Int64] { Array(self[2...] + self[..<2]) }
 }

@@ -4,12 +4,12 @@ import Synchronization
 
 @testable import PCastDevices
 
-/// The cameras of the virtual machine, and what is done to them from outside.
+/// The cameras of the virtual machine, and external changes to them.
 enum CameraBench {
     static let small = Dimensions(width: 320, height: 180)
     static let large = Dimensions(width: 640, height: 360)
 
-    /// Those of a driver, in the order of their nodes.
+    /// Returns the cameras of a driver, in the order of their nodes.
     static func nodes(_ driver: String) -> [CameraNode] {
         CameraNode.survey().cameras.filter { $0.capability.driver == driver }.sorted { $0.path < $1.path }
     }
@@ -38,12 +38,12 @@ enum CameraBench {
         }
     }
 
-    /// What the driver camctl says that is not so.
+    /// Makes the driver camctl report something false.
     static func lie(_ word: String) throws {
         try word.write(toFile: "/sys/module/camctl/parameters/lie", atomically: false, encoding: .utf8)
     }
 
-    /// Pulls the plug of a camera of camctl, and puts it in again.
+    /// Disconnects a camera of camctl; `plug(_:)` connects it again.
     static func unplug(_ number: Int) throws {
         try "camctl.\(number)".write(
             toFile: "/sys/bus/platform/drivers/camctl/unbind", atomically: false, encoding: .utf8)
@@ -62,7 +62,7 @@ enum CameraBench {
             encoding: encoding, dimensions: dimensions, frameRate: FrameRate(rate), flashMode: .alwaysOff)
     }
 
-    /// Y, U and V at a place of a picture.
+    /// Returns Y, U and V at a position of a frame.
     static func pixel(_ frame: VideoFrame, _ x: Int, _ y: Int) -> [Int] {
         [
             Int(frame.planeY[y * frame.strideY + x]), Int(frame.planeU[y / 2 * frame.strideUV + x / 2]),
@@ -75,7 +75,7 @@ enum CameraBench {
     }
 }
 
-/// Counts across threads.
+/// A counter for several threads.
 final class Counter: Sendable {
     private let count = Mutex(0)
 

@@ -7,7 +7,7 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    @Suite("Cameras: pictures")
+    @Suite("Cameras: frames")
     struct CameraCaptureTests {
         /// ITU-R BT.601 in limited range: white, yellow, cyan, green, magenta, red, blue, black.
         private static let bars = [
@@ -15,10 +15,10 @@ extension Hardware {
             [41, 240, 110], [16, 128, 128],
         ]
 
-        /// The same bars without colours, in the weights of BT.709 that vivid takes.
+        /// The same bars without colors, by vivid's weights of BT.709.
         private static let greys = [235, 219, 188, 172, 78, 62, 32, 16]
 
-        /// The bars of vivid, quiet and without text over them.
+        /// Returns vivid with color bars, no motion and no text.
         private static func barred() throws -> CameraNode {
             let camera = try CameraBench.node("vivid")
             try CameraBench.set(camera, "test_pattern", 1)
@@ -26,7 +26,7 @@ extension Hardware {
             return camera
         }
 
-        @Test("Each format shows vivid's colour bars in their colours", .timeLimit(.minutes(5)))
+        @Test("each format shows vivid's color bars in their colors", .timeLimit(.minutes(5)))
         func bars() throws {
             let camera = try Self.barred()
             let formats = try CameraBench.capabilities(camera.id).formats
@@ -40,10 +40,10 @@ extension Hardware {
                 let (source, pictures) = try CameraRecording.pictures(
                     2, of: camera.id, CameraBench.configuration(encoding, CameraBench.small))
                 #expect(source.configuration.encoding == encoding && source.dimensions == CameraBench.small)
-                // Five bits of a colour are coarse.
+                // Five bits per color are imprecise.
                 let tolerance = [.other("RGBP"), .other("XR15")].contains(encoding) ? 8 : 2
                 for (index, colour) in Self.bars.enumerated() {
-                    // vivid draws 100 % colours; each bar is 40 pixels wide.
+                    // vivid draws 100 % colors. Each bar is 40 pixels wide.
                     let seen = CameraBench.pixel(pictures[1], index * 40 + 20, 90)
                     let expected = encoding == .other("GREY") ? [Self.greys[index], 128, 128] : colour
                     #expect(
@@ -52,7 +52,7 @@ extension Hardware {
             }
         }
 
-        @Test("YUYV, NV12 and I420 of the same scene are the same picture", .timeLimit(.minutes(5)))
+        @Test("YUYV, NV12 and I420 of the same scene are the same frame", .timeLimit(.minutes(5)))
         func equal() throws {
             let camera = try Self.barred()
             let pictures = try [CaptureEncoding.yuyv, .nv12, .i420].map {
@@ -73,7 +73,7 @@ extension Hardware {
             }
         }
 
-        @Test("The known picture of camctl comes pixel for pixel", arguments: [CaptureEncoding.yuyv, .nv12])
+        @Test("camctl's test frame is delivered exactly", arguments: [CaptureEncoding.yuyv, .nv12])
         func quarters(_ encoding: CaptureEncoding) throws {
             let camera = try CameraBench.node("camctl")
             for size in [CameraBench.small, CameraBench.large] {
@@ -83,7 +83,7 @@ extension Hardware {
                 #expect(picture.dimensions == size)
                 let quarters = [[200, 128, 128], [150, 90, 200], [100, 60, 60], [60, 220, 110]]
                 var wrong = 0
-                // Between the lines of the moving bar and the edges of the picture.
+                // These pixels are between the lines of the moving bar and the edges of the frame.
                 for row in 0..<size.height where abs(row - size.height / 2) > 10 {
                     for column in 0..<size.width {
                         let quarter = (row < size.height / 2 ? 0 : 2) + (column < size.width / 2 ? 0 : 1)
@@ -94,7 +94,7 @@ extension Hardware {
             }
         }
 
-        @Test("Cameras with the multi-planar interface give the same picture", .timeLimit(.minutes(5)))
+        @Test("cameras with the multi-planar interface deliver the same frame", .timeLimit(.minutes(5)))
         func multiplanar() throws {
             try Machine.unload("vivid")
             try Machine.load("vivid", "n_devs=1", "node_types=1", "num_inputs=1", "input_types=0", "multiplanar=2")
@@ -115,7 +115,7 @@ extension Hardware {
             }
         }
 
-        @Test("A rate that is asked for is obeyed, and capture times tell it", arguments: [15, 30, 60])
+        @Test("a requested rate is used, and capture times show it", arguments: [15, 30, 60])
         func rates(_ rate: Int) throws {
             let camera = try CameraBench.node("vivid")
             let (source, pictures) = try CameraRecording.pictures(
@@ -128,14 +128,14 @@ extension Hardware {
             for (first, second) in zip(pictures, pictures.dropFirst()) {
                 let ticks = second.timestamp.ticks - first.timestamp.ticks
                 let span = second.captureTime! - first.captureTime!
-                // Both times are the driver's; the media clock counts in 11 µs.
+                // Both times are the driver's. The media clock counts in 11 µs.
                 #expect((ClockRate.video.span(ofTicks: ticks) - span).magnitude <= .microseconds(12))
                 #expect(ticks > 0)
             }
             #expect(source.statistics.retimed == 0 && source.statistics.damaged == 0)
         }
 
-        @Test("Capture times are of the moment")
+        @Test("capture times are current")
         func captureTime() throws {
             let camera = try CameraBench.node("camctl")
             let recording = try CameraRecording(
@@ -147,13 +147,13 @@ extension Hardware {
                 let after = Date().timeIntervalSince1970
                 for picture in pictures {
                     let time = Double(picture.captureTime!.nanosecondsSinceEpoch) / 1e9
-                    // A picture may have been begun before it was waited for.
+                    // A frame may start before the wait for it.
                     #expect(before - 0.1 < time && time < after)
                 }
             }
         }
 
-        @Test("A camera that was given back is taken again at once, with another format")
+        @Test("a camera that was released can be opened at once in another format")
         func reopening() throws {
             let camera = try CameraBench.node("vivid")
             let sizes = [CameraBench.large, CameraBench.small, CameraBench.large, CameraBench.small]
@@ -162,7 +162,7 @@ extension Hardware {
                     2, of: camera.id, CameraBench.configuration(encoding, size))
                 #expect(source.dimensions == size && pictures.allSatisfy { $0.dimensions == size })
             }
-            // One that was opened and never started is given back too, by stopping it or by forgetting it.
+            // A camera that was opened and never started is released too, by stopping or deallocating it.
             let opened = try CameraSource(id: camera.id)
             #expect(throws: DeviceError.busy("vivid")) { try CameraSource(id: camera.id) }
             opened.stop()
@@ -170,7 +170,7 @@ extension Hardware {
             _ = try CameraSource(id: camera.id)
         }
 
-        @Test("Opening and giving back again and again leaves nothing behind")
+        @Test("repeated opening and releasing leaves nothing behind")
         func leaks() throws {
             let camera = try CameraBench.node("vivid")
             func held() throws -> (descriptors: Int, threads: Int, mapped: Int) {
@@ -195,7 +195,7 @@ extension Hardware {
             #expect(after.mapped == 0)
         }
 
-        @Test("A size that the camera has not becomes the nearest that it has, and is told")
+        @Test("an unavailable size becomes the nearest available one, and is reported")
         func nearest() throws {
             let camera = try CameraBench.node("camctl")
             let (source, pictures) = try CameraRecording.pictures(
@@ -206,7 +206,7 @@ extension Hardware {
             #expect(pictures.allSatisfy { $0.dimensions == CameraBench.large })
         }
 
-        @Test("Without an encoding the camera's best for the size is taken; one that it has not is told")
+        @Test("without an encoding the camera's best for the size is used; an unavailable one is reported")
         func encodings() throws {
             let camera = try CameraBench.node("camctl")
             let (source, _) = try CameraRecording.pictures(1, of: camera.id, VideoConfiguration())
@@ -216,7 +216,7 @@ extension Hardware {
             }
         }
 
-        @Test("A camera has many names, and without one the first is taken")
+        @Test("a camera has many names, and without one the first is used")
         func names() throws {
             let camera = try CameraBench.node("camctl", 1)
             for name in [camera.id, camera.path, "platform-camctl-001-video-index0"] {
@@ -228,7 +228,7 @@ extension Hardware {
             #expect(source.id == CameraNode.survey().cameras[0].id)
         }
 
-        @Test("Who opens a camera that is in use is told so, and disturbs nobody")
+        @Test("opening a camera in use fails and disturbs no client")
         func busy() throws {
             for driver in ["vivid", "camctl"] {
                 let camera = try CameraBench.node(driver)
@@ -246,7 +246,7 @@ extension Hardware {
             }
         }
 
-        @Test("A camera that another program has is in use, until that ends")
+        @Test("a camera of another program is in use until that ends")
         func otherProgram() throws {
             let camera = try CameraBench.node("camctl")
             let other = try MachineProgram(
@@ -257,7 +257,7 @@ extension Hardware {
             try CameraSource(id: camera.id).stop()
         }
 
-        @Test("A consumer that is slow gets the newest pictures, and what was passed over is counted")
+        @Test("a slow consumer gets the newest frames, and dropped ones are counted")
         func slow() throws {
             let camera = try CameraBench.node("camctl")
             let recording = try CameraRecording(
@@ -269,11 +269,11 @@ extension Hardware {
             #expect(statistics.dropped > statistics.captured && statistics.retimed == 0)
             let span = (pictures[7].captureTime! - pictures[0].captureTime!).seconds
             let total = Double(statistics.captured + statistics.dropped)
-            // All that the camera made in the time are accounted for: 30 a second.
+            // All of the camera's frames are counted: 30 per second.
             #expect(total >= span * 30 - 1)
         }
 
-        @Test("Stopping from a delivery ends it, and nothing is delivered or told after")
+        @Test("a stop from a delivery ends it, and nothing is delivered or reported afterwards")
         func stopInside() throws {
             let camera = try CameraBench.node("vivid")
             let source = try CameraSource(

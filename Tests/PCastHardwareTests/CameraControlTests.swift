@@ -5,9 +5,9 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    @Suite("Cameras: flash, focus and what else is set while they run")
+    @Suite("Cameras: flash, focus and other settings while they run")
     struct CameraControlTests {
-        /// The camera at the back, which has a light.
+        /// The back camera, which has a light.
         private let node: CameraNode
         private var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
 
@@ -21,12 +21,12 @@ extension Hardware {
 
         private func isLit() throws -> Bool { try CameraBench.value(node, "led_mode") == 2 }
 
-        @Test("The light is on when it is to be always on, changes while it runs, and is off at the end")
+        @Test("the light is on while the mode is always on, can change, and is off at the end")
         mutating func flash() throws {
             configuration.flashMode = .alwaysOn
             let recording = try record()
             #expect(try isLit() && recording.source.unmet == [:])
-            // It lights the picture by half of its intensity of 128.
+            // The light adds half of its intensity of 128 to the frame.
             #expect(CameraBench.pixel(try recording.next(2)[1], 10, 170)[0] == 164)
             configuration.flashMode = .alwaysOff
             #expect(recording.source.apply(configuration) == [:])
@@ -40,7 +40,7 @@ extension Hardware {
             #expect(try !isLit(), "it was given back")
         }
 
-        @Test("A light that somebody left on is off at the end too")
+        @Test("a light that was already on is off at the end too")
         mutating func leftOn() throws {
             try CameraBench.set(node, "led_mode", 2)
             configuration.flashMode = .alwaysOn
@@ -49,7 +49,7 @@ extension Hardware {
         }
 
         @Test(
-            "An automatic light comes on in the dark, is tried without, and stays on while it is dark",
+            "an automatic light turns on in the dark, is tested off, and stays on while it is dark",
             .timeLimit(.minutes(5)))
         mutating func automaticFlash() throws {
             configuration.flashMode = .automatic
@@ -64,18 +64,18 @@ extension Hardware {
             try CameraBench.set(node, "intensity_torch_mode", 255)
             try CameraBench.set(node, "brightness", 0)
             try Machine.wait(for: "the light") { try isLit() }
-            // The picture is bright now by the light alone, and that does not put it out.
+            // The frame is now bright because of the light only, which does not turn the light off.
             _ = try recording.next(130)
             #expect(try isLit())
             #expect(FrameBrightness.mean(of: recording.pictures.last!) > 0.22)
-            // Somebody lights the room.
+            // The room becomes bright.
             try CameraBench.set(node, "brightness", 255)
             try Machine.wait(for: "the light to go out") { try !isLit() }
             _ = try recording.next(60)
             #expect(try !isLit())
         }
 
-        @Test("A camera without a light says so, but not when it only need not be dark")
+        @Test("a missing light is reported, unless off was required")
         func noFlash() throws {
             let front = try CameraBench.node("camctl")
             var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
@@ -88,7 +88,7 @@ extension Hardware {
             }
         }
 
-        @Test("Focusing once searches, reaches what lies at the target, and stays there")
+        @Test("a single focus search reaches the target and stays there")
         mutating func focusOnce() throws {
             let recording = try record()
             configuration.autoFocusMode = .autoThenLocked
@@ -96,10 +96,10 @@ extension Hardware {
             #expect(recording.source.apply(configuration) == [:])
             #expect(recording.source.focusState == .searching)
             try Machine.wait(for: "the focus") { recording.source.focusState == .locked }
-            // The target is three quarters across a sensor of which 250 is the right edge; in steps of five.
+            // The target is at three quarters of a sensor whose right edge is 250, in steps of five.
             #expect(try CameraBench.value(node, "focus_absolute") == 185)
             #expect(try CameraBench.value(node, "focus_automatic_continuous") == 0)
-            // Asked for the same again, it stays; for another place, it searches.
+            // The same request keeps the focus, and another target starts a search.
             #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .locked)
             configuration.focusTarget = FocusTarget(x: 0.25, y: 0.5)
             #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .searching)
@@ -109,7 +109,7 @@ extension Hardware {
             #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1, "as it was before")
         }
 
-        @Test("Continuous focus follows the target, a locked one stays")
+        @Test("continuous focus follows the target, and a locked one stays")
         mutating func focusModes() throws {
             configuration.autoFocusMode = .continuous
             configuration.focusTarget = FocusTarget(x: 1, y: 1)
@@ -125,7 +125,7 @@ extension Hardware {
             #expect(recording.source.apply(configuration) == [:])
             #expect(try CameraBench.value(node, "focus_absolute") == 215)
             #expect(recording.source.moveFocus(to: 1) == "the focus is locked")
-            // Without a target, the camera looks at the whole picture again.
+            // Without a target, the camera focuses on the whole frame again.
             configuration.autoFocusMode = .automatic
             configuration.focusTarget = nil
             #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .free)
@@ -138,7 +138,7 @@ extension Hardware {
             #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1)
         }
 
-        @Test("A camera that has neither focus nor light says what it lacks")
+        @Test("a camera without focus and light reports both as missing")
         func nothing() throws {
             let vivid = try CameraBench.node("vivid")
             var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
@@ -154,7 +154,7 @@ extension Hardware {
             #expect(source.moveFocus(to: 0.5) != nil)
         }
 
-        @Test("In the dark a camera lowers its rate, unless it is told to hold it")
+        @Test("in the dark a camera lowers its rate, unless a constant rate is required")
         func rateInTheDark() throws {
             try CameraBench.set(node, "brightness", 32)
             try CameraBench.set(node, "exposure_dynamic_framerate", 1)
@@ -174,7 +174,7 @@ extension Hardware {
             }
         }
 
-        @Test("What is set at a camera that vanishes does no harm")
+        @Test("settings of a camera that vanishes have no effect")
         mutating func vanished() throws {
             configuration.flashMode = .alwaysOn
             configuration.autoFocusMode = .autoThenLocked

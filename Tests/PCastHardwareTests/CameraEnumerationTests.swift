@@ -5,16 +5,16 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    @Suite("Cameras: what there is")
+    @Suite("Cameras: enumeration")
     struct CameraEnumerationTests {
-        @Test("Identifiers are the names that udev gives, do not name a node, and are all different")
+        @Test("identifiers are udev's names, do not name a node, and are unique")
         func identifiers() throws {
             let cameras = CameraNode.survey().cameras
             #expect(Set(cameras.map(\.id)).count == cameras.count && cameras.count >= 4)
             let front = try CameraBench.node("camctl")
             #expect(front.id == "platform-camctl.0-video-index0")
             #expect(realLink("/dev/v4l/by-path/" + front.id) == front.path)
-            // Both cameras of vivid hang at one place with one index, and udev has one link for them.
+            // Both cameras of vivid have one path and one index, so udev has one link for them.
             #expect(
                 CameraBench.nodes("vivid").map(\.id) == [
                     "platform-vivid-000-video-index0", "platform-vivid-001-video-index0",
@@ -28,12 +28,12 @@ extension Hardware {
             }
         }
 
-        @Test("A camera keeps its identifier when it comes back at another node")
+        @Test("a camera keeps its identifier when it returns at another node")
         func otherNode() throws {
             let before = try CameraBench.node("camctl", 1)
             try CameraBench.unplug(0)
             try CameraBench.unplug(1)
-            // In the other order.
+            // They return in the other order.
             try CameraBench.plug(1)
             try CameraBench.plug(0)
             let after = try #require(CameraNode.survey().cameras.first { $0.id == before.id })
@@ -44,10 +44,10 @@ extension Hardware {
             try CameraBench.plug(1)
         }
 
-        @Test("Metadata nodes, outputs and other nodes of a camera are not offered")
+        @Test("metadata nodes, outputs and other nodes of a camera are not listed")
         func onlyCameras() throws {
             try Machine.unload("vivid")
-            // All but the frame buffer, which the console would hold: video, VBI, radio, metadata, touch.
+            // All types except the frame buffer, which the console would hold: video, VBI, radio, metadata, touch.
             try Machine.load("vivid", "n_devs=1", "node_types=0xe0d3d")
             defer {
                 try? Machine.unload("vivid")
@@ -64,7 +64,7 @@ extension Hardware {
             }
         }
 
-        @Test("Formats, sizes and rates are those that v4l2-ctl lists", arguments: ["vivid", "camctl"])
+        @Test("formats, sizes and rates are those of v4l2-ctl", arguments: ["vivid", "camctl"])
         func formats(_ driver: String) throws {
             let camera = try CameraBench.node(driver)
             let listing = try Machine.run("v4l2-ctl", ["-d", camera.path, "--list-formats-ext"])
@@ -92,10 +92,10 @@ extension Hardware {
             #expect(!expected.isEmpty && Set(listed) == expected)
         }
 
-        @Test("Sizes of which there is a range are told as a range")
+        @Test("a range of sizes is reported as a range")
         func ranges() throws {
             try Machine.unload("vivid")
-            // An HDMI input, whose pictures are scaled.
+            // An HDMI input, whose frames are scaled.
             try Machine.load("vivid", "n_devs=1", "node_types=1", "num_inputs=1", "input_types=3")
             defer {
                 try? Machine.unload("vivid")
@@ -109,19 +109,19 @@ extension Hardware {
             #expect(formats.count > 50 && formats.allSatisfy { $0.sizes == range })
         }
 
-        @Test("What only the kernel makes has a name too, and stands behind hardware")
+        @Test("a virtual device of the kernel has a name too, and follows hardware")
         func virtual() throws {
             try Machine.load("v4l2loopback", "exclusive_caps=0")
             defer { try? Machine.unload("v4l2loopback") }
             let camera = try CameraBench.node("v4l2 loopback")
             #expect(!camera.isHardware && camera.id == "virtual-Loopback-video-index0")
             #expect(CameraNode.survey().cameras.last == camera)
-            // Nobody has told it yet what it will show.
+            // The device has no format before a program writes to it.
             #expect(try CameraBench.capabilities(camera.id).formats == [])
             #expect(throws: DeviceError.self) { try CameraSource(id: camera.id) }
         }
 
-        @Test("Controls are those that v4l2-ctl lists, with their ranges", arguments: ["vivid", "camctl"])
+        @Test("controls and their ranges are those of v4l2-ctl", arguments: ["vivid", "camctl"])
         func controls(_ driver: String) throws {
             let camera = try CameraBench.node(driver, driver == "camctl" ? 1 : 0)
             let listing = try Machine.run("v4l2-ctl", ["-d", camera.path, "--list-ctrls-menus"])
@@ -150,7 +150,7 @@ extension Hardware {
             #expect(lines == controls.count && lines > 20)
         }
 
-        /// v4l2-ctl's own form of a control's name.
+        /// Returns v4l2-ctl's own form of a control's name.
         private static func plain(_ name: String) -> String {
             name.lowercased().split { !$0.isLetter && !$0.isNumber }.joined(separator: "_")
         }
@@ -176,7 +176,7 @@ extension Hardware {
             }
         }
 
-        @Test("What a camera can do follows from its controls")
+        @Test("the capabilities of a camera follow from its controls")
         func features() throws {
             let (front, back) = (try CameraBench.node("camctl"), try CameraBench.node("camctl", 1))
             let plain = try CameraBench.capabilities(front.id)
@@ -188,10 +188,10 @@ extension Hardware {
             #expect(vivid.mountingTurns == 0)
         }
 
-        @Test("Where cameras look and how they are mounted is what their firmware says")
+        @Test("the direction and mounting of cameras come from their firmware")
         func mounting() throws {
             try Machine.unload("camctl")
-            // Degrees are of the correction, counter-clockwise: 90 of them are three quarter turns clockwise.
+            // The degrees are the counter-clockwise correction: 90 degrees are three clockwise quarters.
             try Machine.load("camctl", "devices=4", "orientation=0,1,2,1", "rotation=0,90,180,270")
             defer {
                 try? Machine.unload("camctl")
@@ -210,7 +210,7 @@ extension Hardware {
             #expect(devices.map(\.info.name) == ["camctl front", "camctl back", "camctl external", "camctl back"])
         }
 
-        @Test("An enumeration disturbs no camera that streams")
+        @Test("an enumeration disturbs no running camera")
         func undisturbed() throws {
             let camera = try CameraBench.node("vivid")
             let recording = try CameraRecording(
@@ -225,7 +225,7 @@ extension Hardware {
             #expect(recording.pictures.allSatisfy { $0.dimensions == CameraBench.small })
         }
 
-        @Test("A node that may not be opened is told with the group to join")
+        @Test("a node without permission is reported with the group to join")
         func forbidden() throws {
             let camera = try CameraBench.node("camctl")
             #expect(seteuid(65_534) == 0)
@@ -235,7 +235,7 @@ extension Hardware {
             #expect(Cameras.closedNodes().contains(.forbidden(camera.path, group: "video")))
         }
 
-        @Test("What is not there is said to be looked for where cameras are")
+        @Test("a missing camera is reported with the places of the search")
         func absent() {
             #expect(throws: DeviceError.notFound("camera:nonsense", lookedIn: "/dev/video*")) {
                 try CameraSource(id: "nonsense")

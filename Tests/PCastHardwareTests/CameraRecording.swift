@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import PCastDevices
 
-/// A camera that runs, and what it has delivered so far.
+/// A running camera, and the frames that it has delivered.
 final class CameraRecording: Sendable {
     private struct State {
         var pictures: [VideoFrame] = []
@@ -15,13 +15,13 @@ final class CameraRecording: Sendable {
         var endedAt: Double?
     }
 
-    /// Pictures that are kept; the memory of the machine is small.
+    /// The maximum number of frames that are kept, because the machine has little memory.
     private static let limit = 256
 
     let source: CameraSource
     private let state = Mutex(State())
 
-    /// - Parameter hold: what the consumer does with each sample; it keeps the camera's thread waiting.
+    /// Records a source. `hold` is called for each sample and delays the camera's thread.
     init(_ source: CameraSource, hold: @escaping @Sendable () -> Void = {}) throws {
         self.source = source
         try source.start(
@@ -49,10 +49,10 @@ final class CameraRecording: Sendable {
     var count: Int { state.withLock { $0.count } }
     var end: SourceEnd? { state.withLock { $0.end } }
     var endCount: Int { state.withLock { $0.endCount } }
-    /// Seconds since the machine started.
+    /// The seconds since the machine's start.
     var endedAt: Double? { state.withLock { $0.endedAt } }
 
-    /// Waits for so many samples, keeps none of those before, and answers them.
+    /// Waits for this many new samples and returns them. Drops all earlier ones.
     func next(_ count: Int, within limit: Double = 30) throws -> [VideoFrame] {
         state.withLock { $0.pictures = [] }
         try Machine.wait(for: "\(count) pictures of \(source.name)", within: limit) {
@@ -66,7 +66,7 @@ final class CameraRecording: Sendable {
         return end!
     }
 
-    /// Opens a camera, takes pictures and gives it back.
+    /// Opens a camera, records frames and releases it.
     static func pictures(
         _ count: Int, of id: String, _ configuration: VideoConfiguration
     ) throws -> (source: CameraSource, pictures: [VideoFrame]) {

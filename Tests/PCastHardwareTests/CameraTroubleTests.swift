@@ -5,13 +5,13 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    @Suite("Cameras: trouble")
+    @Suite("Cameras: failures")
     struct CameraTroubleTests {
         private static func record(_ id: String, _ size: Dimensions = CameraBench.small) throws -> CameraRecording {
             try CameraRecording(CameraSource(id: id, configuration: CameraBench.configuration(.yuyv, size)))
         }
 
-        @Test("A camera that is unplugged while it streams has vanished within a second, and is back when it is")
+        @Test("a camera that is unplugged while it streams vanishes within a second, and can return")
         func unplugged() throws {
             let camera = try CameraBench.node("camctl")
             let recording = try Self.record(camera.id)
@@ -24,7 +24,7 @@ extension Hardware {
                 try CameraSource(id: camera.id)
             }
             let count = recording.count
-            // The program lets go of it, so it comes back under its own node.
+            // The program closes the node, so the camera returns at the same one.
             try CameraBench.plug(0)
             #expect(try CameraBench.node("camctl").path == camera.path)
             let again = try Self.record(camera.id)
@@ -34,7 +34,7 @@ extension Hardware {
             #expect(recording.count == count && recording.endCount == 1 && again.endCount == 0)
         }
 
-        @Test("A camera that its driver disconnects has vanished")
+        @Test("a camera that its driver disconnects has vanished")
         func disconnected() throws {
             let camera = try CameraBench.node("vivid")
             defer {
@@ -50,7 +50,7 @@ extension Hardware {
         }
 
         @Test(
-            "Errors of the queue are mended by beginning anew",
+            "errors of the queue cause a restart",
             arguments: ["inject_fatal_streaming_error", "inject_vidioc_qbuf_error"])
         func queueError(_ control: String) throws {
             let camera = try CameraBench.node("vivid")
@@ -63,7 +63,7 @@ extension Hardware {
             #expect(recording.end == nil && recording.source.statistics.restarted == 1)
         }
 
-        @Test("A picture that the driver flags once is left out")
+        @Test("a single frame with the driver's error flag is dropped")
         func flagged() throws {
             let camera = try CameraBench.node("vivid")
             let recording = try Self.record(camera.id)
@@ -76,7 +76,7 @@ extension Hardware {
         }
 
         @Test(
-            "Pictures that the driver calls broken, or that cannot be whole, are left out and counted",
+            "frames that the driver calls broken, or that are incomplete, are dropped and counted",
             arguments: ["short", "empty", "long", "error"])
         func broken(_ lie: String) throws {
             let camera = try CameraBench.node("camctl")
@@ -98,7 +98,7 @@ extension Hardware {
         }
 
         @Test(
-            "Times that cannot be are replaced by the moment, and counted",
+            "impossible times are replaced by the current time, and counted",
             arguments: ["past", "future", "frozen", "zero"])
         func times(_ lie: String) throws {
             let camera = try CameraBench.node("camctl")
@@ -126,7 +126,7 @@ extension Hardware {
             }
         }
 
-        @Test("A size that was never listed is taken as the driver sets it")
+        @Test("an unlisted size is used as the driver sets it")
         func otherSize() throws {
             let camera = try CameraBench.node("camctl")
             try CameraBench.lie("size")
@@ -138,7 +138,7 @@ extension Hardware {
             #expect(try recording.next(3).allSatisfy { $0.dimensions == size })
         }
 
-        @Test("Rows without a length are as long as their pixels")
+        @Test("rows without a length have the length of their pixels")
         func stride() throws {
             let camera = try CameraBench.node("camctl")
             try CameraBench.lie("stride")
@@ -149,7 +149,7 @@ extension Hardware {
             #expect(CameraBench.pixel(picture, 300, 170) == [60, 220, 110])
         }
 
-        @Test("A camera that gives nothing any more is begun anew, and then has failed", .timeLimit(.minutes(5)))
+        @Test("a camera that delivers nothing is restarted, and then fails", .timeLimit(.minutes(5)))
         func silent() throws {
             let camera = try CameraBench.node("camctl")
             defer { try? CameraBench.lie("none") }
@@ -160,13 +160,13 @@ extension Hardware {
             #expect(recording.end == nil)
             #expect(try recording.waitForEnd() == .failed("camctl front does not work: it gives no pictures"))
             try CameraBench.lie("none")
-            // It was given back.
+            // The camera was released.
             let again = try Self.record(camera.id)
             _ = try again.next(2)
             again.source.stop()
         }
 
-        @Test("A camera that hangs for a while goes on", .timeLimit(.minutes(5)))
+        @Test("a camera that hangs for a while continues", .timeLimit(.minutes(5)))
         func hanging() throws {
             let camera = try CameraBench.node("camctl")
             defer { try? CameraBench.lie("none") }
@@ -181,17 +181,17 @@ extension Hardware {
             #expect(try recording.next(3).count == 3 && recording.end == nil)
         }
 
-        @Test("Drivers that refuse are told with their reason", arguments: ["inject_vidioc_reqbufs_error"])
+        @Test("errors of a driver are reported with their reason", arguments: ["inject_vidioc_reqbufs_error"])
         func refused(_ control: String) throws {
             let camera = try CameraBench.node("vivid")
             try CameraBench.set(camera, control, 1)
             let error = #expect(throws: DeviceError.self) { try CameraSource(id: camera.id) }
             #expect("\(try #require(error))".hasPrefix("vivid does not work: REQBUFS failed"))
-            // The error was for once.
+            // The error occurs only once.
             try CameraSource(id: camera.id).stop()
         }
 
-        @Test("A driver that does not begin to stream is told, and its camera is given back")
+        @Test("a driver that does not start to stream is reported, and its camera is released")
         func notStarting() throws {
             let camera = try CameraBench.node("vivid")
             let source = try CameraSource(id: camera.id)
@@ -203,7 +203,7 @@ extension Hardware {
             again.source.stop()
         }
 
-        @Test("Pictures that the driver lost are counted by their numbers")
+        @Test("frames that the driver lost are counted by their numbers")
         func lost() throws {
             let camera = try CameraBench.node("vivid")
             defer { try? CameraBench.set(camera, "percentage_of_dropped_buffers", 0) }
@@ -215,20 +215,20 @@ extension Hardware {
             #expect(statistics.dropped > 10 && statistics.dropped < 100)
         }
 
-        @Test("Numbers that begin anew are no lost pictures")
+        @Test("restarted numbers are no lost frames")
         func wrapping() throws {
             let camera = try CameraBench.node("vivid")
             defer { try? CameraBench.set(camera, "wrap_sequence_number", 0) }
             try CameraBench.set(camera, "wrap_sequence_number", 1)
             let recording = try Self.record(camera.id)
-            // vivid begins 128 numbers below the end of 32 bits.
+            // vivid starts 128 numbers below the end of 32 bits.
             _ = try recording.next(150)
             recording.source.stop()
-            // A machine that is kept waiting loses some.
+            // A slow machine loses some frames.
             #expect(recording.source.statistics.dropped < 20)
         }
 
-        @Test("Cameras that come and go are told")
+        @Test("cameras that appear and disappear are reported")
         func watch() throws {
             let count = Counter()
             let watch = try DeviceNodeWatch { count.add() }
@@ -238,7 +238,7 @@ extension Hardware {
             #expect(CameraBench.nodes("camctl").count == 1)
             try CameraBench.plug(0)
             try Machine.wait(for: "the arrival") { count.value >= 2 }
-            // Told when it can be opened by whom its group lets.
+            // The report comes when the camera's group can open it.
             #expect(CameraBench.nodes("camctl").count == 2)
             let before = count.value
             try Machine.unload("snd-dummy")

@@ -6,12 +6,12 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    @Suite("Cameras: USB and coded pictures")
+    @Suite("Cameras: USB and encoded frames")
     struct CameraUSBTests {
         private static let id = "usb-PCast_Test_UVC_camera_0001-video-index0"
         private static let quarters = [[200, 128, 128], [150, 90, 200], [100, 60, 60], [60, 220, 110]]
 
-        /// A place in the middle of each quarter.
+        /// Returns a position in the middle of each quarter.
         private static func seen(_ frame: VideoFrame) -> [[Int]] {
             let (width, height) = (frame.dimensions.width, frame.dimensions.height)
             return [(1, 1), (3, 1), (1, 3), (3, 3)].map { x, y in
@@ -19,7 +19,7 @@ extension Hardware {
             }
         }
 
-        @Test("It is known by vendor, product and serial number, wherever it is plugged in", .timeLimit(.minutes(5)))
+        @Test("a USB camera is known by vendor, product and serial number at every port", .timeLimit(.minutes(5)))
         func identity() throws {
             let camera = try USBCamera()
             let device = try #require(Cameras.enumerate().first { $0.info.id == Self.id })
@@ -35,7 +35,7 @@ extension Hardware {
                 #expect(links.count == 1, "udev has a link \(name)")
             }
             try camera.unplug()
-            // Another camera of the same kind, at the same place.
+            // Another camera of the same kind is at the same port.
             let other = try USBCamera(serialNumber: "0002")
             #expect(try CameraBench.node("uvcvideo").id == "usb-PCast_Test_UVC_camera_0002-video-index0")
             #expect(Cameras.identifier(of: Self.id) == nil)
@@ -43,7 +43,7 @@ extension Hardware {
             try other.unplug()
         }
 
-        @Test("YUYV and JPEG show the same picture, each in its range", .timeLimit(.minutes(5)))
+        @Test("YUYV and JPEG show the same frame, each in its range", .timeLimit(.minutes(5)))
         func ranges() throws {
             let camera = try USBCamera()
             defer { try? camera.unplug() }
@@ -52,13 +52,13 @@ extension Hardware {
             #expect(capabilities.autoFocusModes == [.locked, .autoThenLocked, .continuous])
             let raw = try CameraRecording.pictures(3, of: Self.id, CameraBench.configuration(.yuyv, CameraBench.small))
             #expect(Self.seen(raw.pictures[2]) == Self.quarters)
-            // JPEG has the same numbers in full range.
+            // JPEG has the same values in full range.
             let expected = Self.quarters.map { colour in
                 [16 + (colour[0] * 219 + 127) / 255]
                     + colour.dropFirst().map { 128 + Int((Double($0 - 128) * 224 / 255).rounded()) }
             }
             for size in [CameraBench.small, CameraBench.large] {
-                // The first ones may be what the camera had left to send of the format before.
+                // The first frames may be left over from the previous format.
                 let coded = try CameraRecording.pictures(8, of: Self.id, CameraBench.configuration(.mjpeg, size))
                 let last = coded.pictures[7]
                 #expect(coded.source.dimensions == size && last.dimensions == size)
@@ -67,7 +67,7 @@ extension Hardware {
             }
         }
 
-        @Test("Pulled out while it streams it has vanished within a second; plugged in again it is the same camera")
+        @Test("a USB camera that is unplugged vanishes within a second, and returns as the same camera")
         func unplugged() throws {
             let camera = try USBCamera()
             let recording = try CameraRecording(
@@ -84,7 +84,7 @@ extension Hardware {
             try again.unplug()
         }
 
-        @Test("Focus of a USB camera: held, followed, and found once")
+        @Test("a USB camera's focus can be locked, continuous, and searched once")
         func focus() throws {
             let camera = try USBCamera()
             defer { try? camera.unplug() }
@@ -98,7 +98,7 @@ extension Hardware {
             configuration.autoFocusMode = .autoThenLocked
             #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .searching)
             #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1)
-            // It does not say when it is done.
+            // The camera does not report the end of its search.
             try Machine.wait(for: "the focus") { recording.source.focusState == .locked }
             #expect(try CameraBench.value(node, "focus_automatic_continuous") == 0)
             configuration.focusTarget = FocusTarget(x: 0.5, y: 0.5)
@@ -108,7 +108,7 @@ extension Hardware {
             #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1, "as it was before")
         }
 
-        /// A camera that codes its pictures: what FFmpeg writes into a loopback device.
+        /// Runs `body` with a camera that encodes its frames: FFmpeg writes them into a loopback device.
         private static func withCodedCamera(
             _ arguments: [String], _ body: (CameraNode, MachineProgram) throws -> Void
         ) throws {
@@ -132,7 +132,7 @@ extension Hardware {
         ]
 
         @Test(
-            "H.264 of a camera is decoded, or passed on with parameter sets before each key frame",
+            "H.264 of a camera is decoded, or passed through with parameter sets before each key frame",
             .timeLimit(.minutes(5)))
         func h264() throws {
             try Self.withCodedCamera(Self.h264) { node, _ in
@@ -160,7 +160,7 @@ extension Hardware {
             }
         }
 
-        @Test("H.264 with pictures out of order is decoded, and why is told", .timeLimit(.minutes(5)))
+        @Test("H.264 with reordered frames is decoded, and the reason is reported", .timeLimit(.minutes(5)))
         func reordered() throws {
             try Self.withCodedCamera(["-c:v", "libx264", "-preset", "ultrafast", "-bf", "2", "-g", "15"]) { node, _ in
                 let configuration = CameraBench.configuration(.h264, CameraBench.small, 15)

@@ -4,10 +4,10 @@ import PCastDevices
 import Testing
 
 extension Hardware {
-    @Suite("What there is, and what comes and goes")
+    @Suite("Enumeration, and devices that appear and disappear")
     struct EnumerationTests {
         @Test(
-            "Hardware stands first, then what computation makes, each under an identifier of its own",
+            "hardware is listed first, then synthetic sources, each under its own identifier",
             arguments: [MediaType.video, .audio])
         func kinds(_ mediaType: MediaType) throws {
             let devices = try SourceDevices.enumerate(mediaType)
@@ -20,7 +20,7 @@ extension Hardware {
         }
 
         @Test(
-            "A USB camera has one identifier for each serial number, whenever it is plugged in", .timeLimit(.minutes(5))
+            "a USB camera has one identifier for each serial number, whenever it is plugged in", .timeLimit(.minutes(5))
         )
         func serialNumbers() throws {
             let before = try ids(.video)
@@ -29,9 +29,9 @@ extension Hardware {
                 let camera = try USBCamera(serialNumber: serialNumber)
                 let device = try #require(SourceDevices.enumerate(.video).first { !before.contains($0.id) })
                 #expect(device.name == "Test UVC camera" && device.deviceType == .physical)
-                // Nothing in USB tells where a camera looks.
+                // USB has no information on the direction of a camera.
                 #expect(device.facingMode == .undefined)
-                // One of its nodes is of metadata.
+                // One of its nodes is for metadata.
                 seen.append(try ids(.video).subtracting(before))
                 try camera.unplug()
                 #expect(try ids(.video) == before)
@@ -39,7 +39,7 @@ extension Hardware {
             #expect(seen.allSatisfy { $0.count == 1 } && seen[0] == seen[1] && seen[1] != seen[2])
         }
 
-        @Test("Cameras that come and go are told, each once", .timeLimit(.minutes(5)))
+        @Test("cameras that appear and disappear are reported once each", .timeLimit(.minutes(5)))
         func cameras() async throws {
             var changes = try SourceDevices.changes(.video).makeAsyncIterator()
             let vivid = try SourceDevices.enumerate(.video).filter { $0.name == "vivid" }
@@ -62,7 +62,7 @@ extension Hardware {
             #expect(await changes.next() == .departed(device))
         }
 
-        @Test("Microphones that come and go are told, each once", .timeLimit(.minutes(5)))
+        @Test("microphones that appear and disappear are reported once each", .timeLimit(.minutes(5)))
         func microphones() async throws {
             var changes = try SourceDevices.changes(.audio).makeAsyncIterator()
             let before = try SourceDevices.enumerate(.audio)

@@ -3,7 +3,7 @@ import PCastCore
 import PCastDevices
 import Synchronization
 
-/// The pictures of an input that runs, as they come.
+/// The frames of a running input, in order of arrival.
 final class InputRecording: Sendable {
     private struct State {
         var latest: VideoFrame?
@@ -16,7 +16,7 @@ final class InputRecording: Sendable {
     let input: VideoInput
     private let state = Mutex(State())
 
-    /// Opens and starts it; the best camera without an identifier.
+    /// Opens and starts the input; without an identifier, the best camera.
     init(_ id: String?, _ constraints: DeviceConstraints) throws {
         input = try VideoInput(VideoRequest(.camera(id: id), constraints: constraints))
         try input.start(
@@ -40,13 +40,13 @@ final class InputRecording: Sendable {
     var count: Int { state.withLock { $0.count } }
     var end: SourceEnd? { state.withLock { $0.end } }
 
-    /// How often a picture's media time was not after that of the one before; must stay zero.
+    /// The number of frames whose media time was not after that of the one before. It must stay zero.
     var backwards: Int { state.withLock { $0.backwards } }
 
-    /// Between the media times of two pictures.
+    /// The longest time between the media times of two frames.
     var longestGap: TimeSpan { state.withLock { $0.longestGap } }
 
-    /// Waits for a picture, of those to come, that is as described.
+    /// Waits for a new frame that fulfils the condition.
     @discardableResult
     func picture(_ what: String, where matches: (VideoFrame) -> Bool = { _ in true }) throws -> VideoFrame {
         let before = count
@@ -62,14 +62,15 @@ final class InputRecording: Sendable {
 }
 
 extension VideoFrame {
-    /// The middles of the quarters of a picture of camctl or uvcsim, from the top left line by line.
+    /// The centers of the quarters of camctl's or uvcsim's frame, from the top left line by line.
     var quarters: [[Int]] {
         let (left, right) = (dimensions.width / 4, dimensions.width * 3 / 4)
         let (top, bottom) = (dimensions.height / 4, dimensions.height * 3 / 4)
         return [(left, top), (right, top), (left, bottom), (right, bottom)].map { CameraBench.pixel(self, $0.0, $0.1) }
     }
 
-    /// Whether it is the test cameras' picture, turned clockwise by so many quarters; each value may be a little off.
+    /// Returns whether it is the test cameras' frame, rotated clockwise by this many quarters. Each value may differ a
+    /// little.
     func isKnownPicture(turns: Int = 0, brighter: Int = 0) -> Bool {
         let order = [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0], [1, 3, 0, 2]][turns]
         let known = [[200, 128, 128], [150, 90, 200], [100, 60, 60], [60, 220, 110]]

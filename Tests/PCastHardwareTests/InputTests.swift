@@ -7,8 +7,8 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    /// Tracks live longer than their devices.
-    @Suite("A track, whatever becomes of its device")
+    /// A track continues when its device ends.
+    @Suite("A track and the loss of its device")
     struct InputTests {
         private static let front = "platform-camctl.0-video-index0"
         private static let back = "platform-camctl.1-video-index0"
@@ -25,7 +25,7 @@ extension Hardware {
             #expect(recording.backwards == 0 && recording.end == nil)
         }
 
-        @Test("An unplugged camera is black at once, and shows its picture when it is back", .timeLimit(.minutes(5)))
+        @Test("an unplugged camera is black at once, and shows its frames when it returns", .timeLimit(.minutes(5)))
         func unplugged() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer { recording.input.stop() }
@@ -41,16 +41,16 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("So does a USB camera that sends JPEG pictures", .timeLimit(.minutes(5)))
+        @Test("an unplugged USB camera with JPEG frames is black, and returns", .timeLimit(.minutes(5)))
         func unpluggedUSB() throws {
             var camera = try USBCamera()
             defer { try? camera.unplug() }
             let device = try #require(SourceDevices.enumerate(.video).first { $0.name == "Test UVC camera" })
-            // It has this size in MJPEG alone.
+            // The camera has this size in MJPEG only.
             let recording = try InputRecording(device.id, Self.size(CameraBench.large))
             defer { recording.input.stop() }
             #expect(recording.input.selection?.configuration.encoding == .mjpeg)
-            // Full range is brought to limited: 16 + Y * 219 / 255, 128 + (C - 128) * 224 / 255.
+            // Full range is converted to limited: 16 + Y * 219 / 255, 128 + (C - 128) * 224 / 255.
             let limited = [[188, 128, 128], [145, 95, 191], [102, 68, 68], [68, 209, 112]]
             func isPicture(_ frame: VideoFrame) -> Bool {
                 zip(frame.quarters, limited).allSatisfy { !CameraBench.differ($0, $1, by: 3) }
@@ -63,7 +63,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("An unplugged microphone is silent, and heard when it is back", .timeLimit(.minutes(5)))
+        @Test("an unplugged microphone is silent, and continues when it returns", .timeLimit(.minutes(5)))
         func unpluggedMicrophone() throws {
             let id = "CARD=Dummy,DEV=0"
             let input = try AudioInput(AudioRequest(.microphone(id: id)))
@@ -72,7 +72,7 @@ extension Hardware {
             try input.start(deliver: { _ in frames.add() }, ended: { _ in ends.add() })
             defer { input.stop() }
             try Machine.wait(for: "sound") { frames.value > 10 }
-            // rmmod refuses while the card is open, and a plug does not ask.
+            // rmmod refuses while the card is open. Unbinding does not check that.
             try "snd_dummy.0".write(
                 toFile: "/sys/bus/platform/drivers/snd_dummy/unbind", atomically: false, encoding: .utf8)
             try Machine.wait(for: "the end of the card") { !input.isOpen }
@@ -86,9 +86,9 @@ extension Hardware {
             #expect(ends.value == 0)
         }
 
-        @Test("The standard microphone goes on after it was not listened to for long", .timeLimit(.minutes(5)))
+        @Test("the default microphone continues after a long pause of its consumer", .timeLimit(.minutes(5)))
         func overrun() throws {
-            // Unlike a card's own device it is shared, by alsa-lib's dsnoop.
+            // Unlike a card's own device, it is shared through alsa-lib's dsnoop.
             let input = try AudioInput(AudioRequest(.microphone(id: "default")))
             let (frames, ends) = (Counter(), Counter())
             try input.start(
@@ -101,7 +101,7 @@ extension Hardware {
             #expect(ends.value == 0 && input.isOpen)
         }
 
-        @Test("Another size is taken while it runs, without an end", .timeLimit(.minutes(5)))
+        @Test("the size changes while a track runs, without an end", .timeLimit(.minutes(5)))
         func otherSize() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.small))
             defer { recording.input.stop() }
@@ -111,7 +111,7 @@ extension Hardware {
                 try recording.picture("a picture of \(size)") { $0.dimensions == size && $0.isKnownPicture() }
                 #expect(recording.input.dimensions == size)
             }
-            // What cannot be had changes nothing.
+            // Unavailable constraints change nothing.
             #expect(throws: DeviceError.self) {
                 try recording.input.apply(
                     VideoRequest(
@@ -122,7 +122,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("The camera at the back takes over from the one at the front, with its light", .timeLimit(.minutes(5)))
+        @Test("the back camera replaces the front camera, with its light", .timeLimit(.minutes(5)))
         func swap() throws {
             var constraints = Self.size(CameraBench.large)
             func facing(_ mode: FacingMode) -> [DeviceConstraint] {
@@ -142,12 +142,12 @@ extension Hardware {
             constraints[.flashMode] = [DeviceConstraint(.flashMode(.alwaysOff))]
             try recording.input.apply(VideoRequest(.camera(id: nil), constraints: constraints))
             try recording.picture("a picture without") { $0.isKnownPicture() }
-            // The one at the front was given back.
+            // The front camera was released.
             try CameraSource(id: Self.front).stop()
             Self.check(recording)
         }
 
-        @Test("A camera is given back while the track rests, and taken again", .timeLimit(.minutes(5)))
+        @Test("a paused track releases its camera, and opens it again", .timeLimit(.minutes(5)))
         func rest() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer { recording.input.stop() }
@@ -158,7 +158,7 @@ extension Hardware {
             recording.input.rest()
             let count = recording.count
             let other = try VideoInput(VideoRequest(.camera(id: Self.front)))
-            // Taken by another, it is black until that gives it back.
+            // While another client uses the camera, the track is black.
             recording.input.resume()
             try recording.picture("black") { $0.isBlack }
             other.stop()
@@ -167,7 +167,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("A track outlives every lie of its driver", .timeLimit(.minutes(5)))
+        @Test("a track survives every fault of its driver", .timeLimit(.minutes(5)))
         func lies() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer {
@@ -177,7 +177,7 @@ extension Hardware {
             for lie in ["short", "empty", "long", "past", "future", "frozen", "zero", "error", "none"] {
                 let before = try CameraBench.value(CameraBench.node("camctl"), "brightness")
                 try CameraBench.lie(lie)
-                // Another ioctl in between, and fifteen pictures' time.
+                // The wait includes another ioctl and the time of fifteen frames.
                 #expect(try CameraBench.value(CameraBench.node("camctl"), "brightness") == before)
                 Pacer.sleep(until: MonotonicClock.now() + .milliseconds(500))
                 #expect(recording.end == nil, "\(lie)")

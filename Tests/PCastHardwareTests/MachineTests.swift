@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension Hardware {
-    /// The machine itself: what the other tests take for granted.
+    /// The machine itself, on which the other tests depend.
     @Suite("The machine")
     struct MachineTests {
-        @Test("Cameras, sound cards and their names under /dev are there", .timeLimit(.minutes(5)))
+        @Test("cameras, sound cards and their names under /dev exist", .timeLimit(.minutes(5)))
         func devices() throws {
             for node in (0...3).map({ "/dev/video\($0)" }) + ["/dev/snd/controlC0", "/dev/snd/pcmC0D1c"] {
                 let attributes = try FileManager.default.attributesOfItem(atPath: node)
@@ -16,7 +16,7 @@ extension Hardware {
             #expect(names.contains { $0.hasPrefix("platform-vivid.0") } && names.contains { $0.contains("camctl.1") })
         }
 
-        @Test("A driver that is unloaded takes its devices along, and loaded brings them back", .timeLimit(.minutes(5)))
+        @Test("unloading a driver removes its devices, and loading it restores them", .timeLimit(.minutes(5)))
         func drivers() throws {
             let node = "/dev/snd/controlC1"
             try Machine.unload("snd-dummy")
@@ -25,7 +25,7 @@ extension Hardware {
             #expect(FileManager.default.fileExists(atPath: node))
         }
 
-        @Test("A USB camera is plugged in, pulled out and plugged in again", .timeLimit(.minutes(5)))
+        @Test("a USB camera can be plugged in, unplugged and plugged in again", .timeLimit(.minutes(5)))
         func plugging() throws {
             for _ in 1...2 {
                 let camera = try USBCamera()
@@ -34,7 +34,7 @@ extension Hardware {
             }
         }
 
-        @Test("An accelerometer tells how it is turned", .timeLimit(.minutes(5)))
+        @Test("an accelerometer reports its orientation", .timeLimit(.minutes(5)))
         func turning() throws {
             let accelerometer = try Accelerometer()
             let folder = try #require(Accelerometer.devices.first)

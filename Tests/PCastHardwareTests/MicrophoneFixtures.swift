@@ -10,8 +10,8 @@ extension Machine {
     static var now: Instant { MonotonicClock.now() }
     static var wallTime: WallTime { MonotonicClock.wallTime() }
 
-    /// Runs something with the rights of nobody where files are concerned, which on Linux a thread has for itself; Swift's
-    /// Glibc leaves the call out.
+    /// Runs `body` with the file permissions of the user nobody. On Linux, a thread has its own permissions. Swift's
+    /// Glibc does not contain the call.
     static func asNobody(_ body: () -> Void) throws {
         typealias Call = @convention(c) (UInt32) -> Int32
         guard let symbol = dlsym(nil, "setfsuid") else { throw Failure(description: "no setfsuid") }
@@ -25,10 +25,11 @@ extension Machine {
 /// A sine in each channel.
 struct Tone {
     var rate: Int
-    /// In hertz, and of full scale.
+    /// The frequency in hertz, and the level relative to full scale.
     var channels: [(frequency: Double, level: Double)]
 
-    /// A second of it, channels interleaved, in one of alsa-lib's formats; it can be played again and again.
+    /// Returns a second of it with interleaved channels, in one of alsa-lib's formats. It can be repeated without a
+    /// break.
     func second(format: String) -> Data {
         var data = Data(capacity: rate * channels.count * 4)
         for index in 0..<rate {
@@ -83,13 +84,13 @@ final class Player {
     }
 }
 
-/// What a microphone delivered.
+/// The frames that a microphone delivered.
 final class Recording: Sendable {
     private struct State {
         var frames: [AudioFrame] = []
         var end: SourceEnd?
         var hold = TimeSpan.zero
-        /// The first frame that followed the last loss.
+        /// The first frame after the last loss.
         var steadyFrom = 0
         var xruns = 0
     }
@@ -119,7 +120,7 @@ final class Recording: Sendable {
             }, ended: { [unowned self] end in state.withLock { $0.end = end } })
     }
 
-    /// Holds the source's thread up once.
+    /// Delays the source's thread once.
     func hold(for span: TimeSpan) { state.withLock { $0.hold = span } }
 
     func frames(until count: Int) throws -> [AudioFrame] {
@@ -130,8 +131,8 @@ final class Recording: Sendable {
         return state.withLock { $0.frames }
     }
 
-    /// Waits until so many frames have come one after another without silence or a loss, and answers all. A host that is busy
-    /// holds the machine up, which overruns its devices.
+    /// Waits for this many contiguous frames without silence or a loss, and returns all. A busy host delays the
+    /// machine, which causes overruns of its devices.
     func frames(steady count: Int) throws -> [AudioFrame] {
         try Machine.wait(for: "\(count) steady frames of sound") {
             if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }
@@ -147,7 +148,7 @@ final class Recording: Sendable {
 
     func stop() { source.stop() }
 
-    /// Every frame is 20 ms after the one before, in its count and in its time.
+    /// Expects that every frame is 20 ms after the one before, in its count and in its time.
     func expectContinuous(_ frames: [AudioFrame], _ location: SourceLocation = #_sourceLocation) {
         for (index, frame) in frames.enumerated() {
             #expect(frame.timestamp.ticks == Int64(index) * 960 && frame.sampleCount == 960, sourceLocation: location)
@@ -162,7 +163,7 @@ final class Recording: Sendable {
     }
 }
 
-/// Frames one after another, to be asked for tones.
+/// Contiguous frames, for the measurement of tones.
 struct Heard {
     private let samples: [[Double]]
 
@@ -176,13 +177,13 @@ struct Heard {
         self.samples = samples
     }
 
-    /// The level of a tone in a channel, of full scale.
+    /// Returns the level of a tone in a channel, relative to full scale.
     func level(_ frequency: Double, channel: Int) -> Double {
         let (sine, cosine) = projection(frequency, of: samples[channel][...])
         return (sine * sine + cosine * cosine).squareRoot()
     }
 
-    /// What the frequency of a tone is exactly: by how much its phase in the last quarter is ahead of the first.
+    /// Returns the exact frequency of a tone, from the phase difference between the first and the last quarter.
     func frequency(near frequency: Double, channel: Int) -> Double {
         let sound = samples[channel]
         let distance = sound.count * 3 / 4
@@ -193,7 +194,7 @@ struct Heard {
         return frequency + turned.remainder(dividingBy: 2 * .pi) / (2 * .pi) * 48_000 / Double(distance)
     }
 
-    /// The part of the sine and the cosine of a frequency, under a window (Hann).
+    /// Returns the sine and cosine components of a frequency, with a Hann window.
     private func projection(_ frequency: Double, of samples: ArraySlice<Double>) -> (sine: Double, cosine: Double) {
         var (sine, cosine, weight) = (0.0, 0.0, 0.0)
         for index in samples.indices {
@@ -207,7 +208,7 @@ struct Heard {
     }
 }
 
-/// A menu of patterns on a card that has none: the kernel lets any program add controls to a card.
+/// A menu of polar patterns on a card that has none. The kernel lets any program add controls to a card.
 struct PatternMenu {
     private let card: String
     private static let name = "Mic Pattern"
@@ -229,7 +230,7 @@ struct PatternMenu {
         }
     }
 
-    /// The item that is chosen.
+    /// Returns the selected item.
     func selected() throws -> Int {
         try Self.withControl(card) { control, id in
             var value: OpaquePointer?

@@ -8,10 +8,10 @@ import Testing
 @testable import PCastRendering
 
 extension Hardware {
-    /// What our loudspeaker plays on one side of the loopback card, our microphone hears on the other.
-    @Suite("Microphone and loudspeaker")
+    /// The project's loudspeaker plays on one side of the loopback card, and its microphone records the other.
+    @Suite("Microphone and audio output")
     struct MicrophoneLoudspeakerTests {
-        /// A frame of a sine at 48 kHz, two channels.
+        /// Returns a frame of a sine at 48 kHz with two channels.
         private func frame(_ index: Int64, frequency: Double, level: Double) -> AudioFrame {
             let samples = (0..<960).flatMap { sample -> [Int16] in
                 let time = Double(index * 960 + Int64(sample)) / 48_000
@@ -22,7 +22,8 @@ extension Hardware {
                 samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: index * 960, rate: .opus))
         }
 
-        /// Plays `count` frames from an instant on, each a while before it is due; returns when the last was handed over.
+        /// Plays `count` frames from a time on, each some time before it is due. Returns when the last one was passed
+        /// on.
         private func play(
             _ presenter: AudioPresenter, from start: Instant, count: Int64, frequency: Double, level: Double
         ) {
@@ -35,11 +36,11 @@ extension Hardware {
         }
 
         @Test(
-            "sound is heard at the instant when it was due, and what is told of it is what is heard",
+            "audio is audible when it is due, and the reported audio is the audible audio",
             .timeLimit(.minutes(5)))
         func lipSync() throws {
             var hearing = try hear()
-            // A host that is busy holds the machine up, and its devices run over and dry.
+            // A busy host delays the machine, and its devices overrun and underrun.
             for _ in 0..<4 where hearing.isDisturbed { hearing = try hear() }
             let statistics = hearing.statistics
             let isDisturbed = hearing.isDisturbed
@@ -48,7 +49,7 @@ extension Hardware {
             #expect(abs(statistics.samplesPlayed - 96_000) < 2_000, "\(statistics)")
             #expect(statistics.latency > .milliseconds(5) && statistics.latency < .milliseconds(90), "\(statistics)")
 
-            // The card hands sound on each jiffy, which is 4 ms.
+            // The card transfers audio every jiffy, which is 4 ms.
             let late = try #require(hearing.late)
             #expect(late.magnitude < .milliseconds(10), "heard \(late) after it was due")
             let told = try #require(hearing.toldLate)
@@ -59,21 +60,22 @@ extension Hardware {
             #expect(abs(hearing.sound.frequency(near: 1_000, channel: 0) - 1_000) < 2)
         }
 
-        /// Two seconds of a tone from our loudspeaker to our microphone.
+        /// Two seconds of a tone from the audio output to the microphone.
         private struct Hearing {
             var statistics: LoudspeakerStatistics
             var isDisturbed: Bool
-            /// How much after it was due the tone began, by the microphone's times and by what is told of what is played.
+            /// The delay of the start of the tone after its due time, by the microphone's times and by the reported
+            /// audio.
             var late: TimeSpan?
             var toldLate: TimeSpan?
-            /// Of the tone's middle.
+            /// The middle of the tone.
             var sound: Heard
         }
 
         private func hear() throws -> Hearing {
             let presenter = try AudioPresenter(name: "hw:0,0,0")
             let recording = try Recording(id: "hw:0,1,0")
-            // Meanwhile it finds out how much sound has to wait in the device for it not to run dry.
+            // Meanwhile the presenter determines how much audio the device must buffer without running dry.
             _ = try recording.frames(until: 150)
             let before = (presenter.statistics.xruns, recording.source.statistics.xruns)
             let start = Machine.now + .milliseconds(200)
@@ -100,7 +102,7 @@ extension Hardware {
                 sound: Heard(frames.suffix(60).prefix(25)))
         }
 
-        @Test("the user's default is played on, and shared", .timeLimit(.minutes(5)))
+        @Test("the user's default output is used and shared", .timeLimit(.minutes(5)))
         func standard() throws {
             let presenter = try AudioPresenter(name: "default")
             let second = try AudioPresenter(name: "default")
@@ -119,9 +121,9 @@ extension Hardware {
             #expect(abs(sound.level(1_000, channel: 0) - 0.5) < 0.1, "\(sound.level(1_000, channel: 0)), \(statistics)")
         }
 
-        @Test("a device that has other rates and formats is played on as it is", .timeLimit(.minutes(5)))
+        @Test("a device with other rates and formats plays converted audio", .timeLimit(.minutes(5)))
         func conversion() throws {
-            // The side that is opened first decides what the other can have.
+            // The side that is opened first restricts the formats of the other.
             let recorder = try MachineProgram(
                 "arecord",
                 ["-q", "-D", "hw:0,1,0", "-f", "S32_LE", "-r", "44100", "-c", "1", "-t", "raw", "/tmp/recorded"])
@@ -145,13 +147,13 @@ extension Hardware {
             let first = try #require(samples.firstIndex { abs($0) > 0.05 })
             let middle = samples[(first + 44_100)..<(first + 66_150)]
             let power = middle.reduce(0) { $0 + $1 * $1 } / Double(middle.count)
-            // One channel is the mean of two, of which the other is half as loud.
+            // The single channel is the mean of two, of which the other has half the level.
             #expect(abs((power * 2).squareRoot() - 0.375) < 0.02, "\((power * 2).squareRoot())")
             let crossings = zip(middle, middle.dropFirst()).count { $0 < 0 && $1 >= 0 }
             #expect(abs(crossings - 500) <= 3)
         }
 
-        @Test("a loudspeaker that is pulled out is silent, and plays again when it is back", .timeLimit(.minutes(5)))
+        @Test("an unplugged output is silent, and plays again when it returns", .timeLimit(.minutes(5)))
         func vanish() throws {
             let presenter = try AudioPresenter(name: "hw:Loopback,0")
             try Machine.wait(for: "the loudspeaker to run") { presenter.statistics.latency > .zero }
@@ -168,7 +170,7 @@ extension Hardware {
             presenter.stop()
         }
 
-        @Test("a loudspeaker that is held up runs dry, which is counted, and goes on", .timeLimit(.minutes(5)))
+        @Test("an output that is delayed underruns, which is counted, and continues", .timeLimit(.minutes(5)))
         func underrun() throws {
             let pcm = try PlaybackPCM(name: "hw:0,0,0")
             let told = Mutex<(count: Int, statistics: LoudspeakerStatistics)>((0, LoudspeakerStatistics()))
@@ -178,7 +180,7 @@ extension Hardware {
                 let failure = playback.run(
                     on: pcm,
                     volume: {
-                        // Once, in the midst of playing, the thread is late by more than the device holds.
+                        // While it plays, the thread is late once by more than the device's buffer.
                         if told.withLock({ $0.count }) == 50 {
                             _ = sleep.sleep(until: Machine.now + .milliseconds(200))
                         }
@@ -197,11 +199,11 @@ extension Hardware {
             pcm.signal()
             worker.join()
             let statistics = told.withLock { $0.statistics }
-            // From then on it keeps more sound in the device.
+            // From then on it buffers more audio in the device.
             #expect(statistics.xruns >= 1 && statistics.latency > .milliseconds(25), "\(statistics)")
         }
 
-        @Test("a loudspeaker that another program has is told", .timeLimit(.minutes(5)))
+        @Test("an output of another program is reported", .timeLimit(.minutes(5)))
         func busy() throws {
             let first = try AudioPresenter(name: "hw:0,0,0")
             let failure = #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:0,0,0") }

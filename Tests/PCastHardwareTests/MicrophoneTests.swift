@@ -6,13 +6,13 @@ import Synchronization
 import Testing
 
 extension Hardware {
-    /// Microphones on the kernel's loopback card, which records on one side what is played on the other, and on its dummy
+    /// Microphones on the kernel's loopback card, which records on one side the audio of the other, and on its dummy
     /// card, which has a mixer.
     @Suite("Microphones")
     struct MicrophoneTests {
-        // MARK: What there is
+        // MARK: Enumeration
 
-        @Test("cards are found with what they can do, under names that outlive a restart", .timeLimit(.minutes(5)))
+        @Test("cards are found with their capabilities, under names that survive a restart", .timeLimit(.minutes(5)))
         func enumeration() throws {
             let devices = Microphones.enumerate()
             let loopback = try #require(devices.first { $0.info.id == "CARD=Loopback,DEV=1" })
@@ -26,7 +26,7 @@ extension Hardware {
             #expect(Set(devices.map(\.info.id)).count == devices.count)
         }
 
-        @Test("a device that is in use is listed, and another program keeps it", .timeLimit(.minutes(5)))
+        @Test("a device in use is listed, and its other client keeps it", .timeLimit(.minutes(5)))
         func enumerationOfBusy() throws {
             let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             let second = try MicrophoneSource(id: "hw:0,1,1", configuration: AudioConfiguration())
@@ -52,9 +52,9 @@ extension Hardware {
             #expect(isSwitch)
         }
 
-        // MARK: What is heard
+        // MARK: Captured audio
 
-        @Test("two tones keep frequency, level and channel; times follow each other", .timeLimit(.minutes(5)))
+        @Test("two tones keep frequency, level and channel, and times are contiguous", .timeLimit(.minutes(5)))
         func tones() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))
             defer { player.end() }
@@ -72,14 +72,14 @@ extension Hardware {
         }
 
         @Test(
-            "hardware that has other rates, formats and channels is brought to 48 kHz",
+            "hardware with other rates, formats and channels is converted to 48 kHz",
             .timeLimit(.minutes(5)),
             arguments: [
                 (44_100, "S16_LE", 2), (96_000, "S16_LE", 2), (8_000, "S16_LE", 1), (48_000, "S32_LE", 2),
                 (48_000, "FLOAT_LE", 1), (48_000, "S24_3LE", 2), (32_000, "S24_LE", 4),
             ])
         func conversion(_ rate: Int, _ format: String, _ channels: Int) throws {
-            // The side that is opened first decides what the other can have.
+            // The side that is opened first restricts the formats of the other.
             let player = try Player(
                 Tone(rate: rate, channels: (0..<channels).map { $0 % 2 == 0 ? (440, 0.5) : (1_000, 0.25) }),
                 format: format)
@@ -87,7 +87,8 @@ extension Hardware {
             let recording = try Recording(id: "hw:0,1,0")
             let frames = try recording.frames(steady: 150)
             recording.stop()
-            // While the clock of the card is learnt, which reports its place each 4 ms, the pace is bent by some hundred ppm.
+            // While the clock of the card is learned, which reports its position every 4 ms, the rate varies by some
+            // hundred ppm.
             let heard = Heard(frames.suffix(25))
             #expect(abs(heard.level(440, channel: 0) - 0.5) < 0.02)
             #expect(abs(heard.frequency(near: 440, channel: 0) - 440) < 0.5)
@@ -101,10 +102,10 @@ extension Hardware {
         }
 
         @Test(
-            "the user's default is listed first, is what is opened when nothing is named, and is shared",
+            "the user's default is listed first, is opened if no device is named, and is shared",
             .timeLimit(.minutes(5)))
         func standard() throws {
-            // Without a configuration of the user's that is the first card, through alsa-lib's dsnoop.
+            // Without a configuration of the user's, that is the first card, through alsa-lib's dsnoop.
             let first = try #require(Microphones.enumerate().first)
             #expect(first.info.id == "default" && first.info.name == "Default (Loopback)")
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]), device: "hw:0,1,0")
@@ -121,7 +122,7 @@ extension Hardware {
             recording.expectContinuous(frames)
         }
 
-        @Test("of two channels one is made by their mean", .timeLimit(.minutes(5)))
+        @Test("one channel is the mean of two", .timeLimit(.minutes(5)))
         func mono() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))
             defer { player.end() }
@@ -134,7 +135,7 @@ extension Hardware {
             #expect(abs(heard.level(1_000, channel: 0) - 0.125) < 0.01)
         }
 
-        @Test("the first sound is what is captured after the start, nothing older", .timeLimit(.minutes(5)))
+        @Test("the first audio is captured after the start", .timeLimit(.minutes(5)))
         func nothingStale() throws {
             let source = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             let opened = Machine.now
@@ -146,10 +147,10 @@ extension Hardware {
             #expect(first - started > .milliseconds(-20) && first - started < .milliseconds(200))
         }
 
-        // MARK: What goes wrong
+        // MARK: Failures
 
         @Test(
-            "a consumer that holds the source up loses sound, which becomes silence, and is counted",
+            "a consumer that delays the source loses audio, which becomes silence and is counted",
             .timeLimit(.minutes(5)))
         func overrun() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (440, 0.5)]))
@@ -164,11 +165,11 @@ extension Hardware {
             #expect((4_800...24_000).contains(statistics.silentSamples), "\(statistics)")
             recording.expectContinuous(frames)
             #expect(frames.contains { $0.samples.allSatisfy { $0 == 0 } })
-            // The clock of a card that was started again is learnt again.
+            // The clock of a restarted card is learned again.
             #expect(abs(Heard(frames.suffix(25)).level(440, channel: 0) - 0.5) < 0.03)
         }
 
-        @Test("a device that another one has is a conflict", .timeLimit(.minutes(5)))
+        @Test("a device of another client is a conflict", .timeLimit(.minutes(5)))
         func busy() throws {
             let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             #expect(throws: DeviceError.busy("microphone:hw:0,1,0")) {
@@ -185,7 +186,7 @@ extension Hardware {
         }
 
         @Test(
-            "one that is not there is not found, and one that may not be opened names the group",
+            "a missing device is not found, and one without permission names the group",
             .timeLimit(.minutes(5)))
         func absent() throws {
             for id in ["CARD=Nothing,DEV=0", "usb-046d_0825,DEV=0", "hw:7,0", "hw:0,9", "strange(name"] {
@@ -208,13 +209,13 @@ extension Hardware {
         }
 
         @Test(
-            "a card that is pulled out ends the source at once, and is back under the same name",
+            "unplugging a card ends the source at once, and the card returns under the same name",
             .timeLimit(.minutes(5)))
         func vanish() throws {
             let recording = try Recording(id: "CARD=Loopback,DEV=1")
             _ = try recording.frames(until: 20)
             let driver = "/sys/bus/platform/drivers/snd_aloop"
-            // The kernel lets go only after those who have it open have closed it.
+            // The kernel releases the card only after its clients have closed it.
             let unplugging = Thread {
                 try? "snd_aloop.0".write(toFile: "\(driver)/unbind", atomically: false, encoding: .utf8)
             }
@@ -238,7 +239,7 @@ extension Hardware {
 
         // MARK: The mixer
 
-        @Test("the microphone is switched on while it is used, and as it was afterwards", .timeLimit(.minutes(5)))
+        @Test("the microphone's switch is on while it is used, and restored afterwards", .timeLimit(.minutes(5)))
         func captureSwitch() throws {
             func isOn() throws -> Bool {
                 try Machine.run("amixer", ["-c", "Dummy", "sget", "Mic"]).contains("Capture [on]")
@@ -257,7 +258,7 @@ extension Hardware {
             #expect(try isOn())
         }
 
-        @Test("a card with a menu of polar patterns is switched by what is asked for", .timeLimit(.minutes(5)))
+        @Test("a card with a menu of polar patterns uses the requested one", .timeLimit(.minutes(5)))
         func polarPattern() throws {
             let menu = try PatternMenu(card: "hw:Dummy", items: ["Stereo", "Cardioid", "Omnidirectional", "Figure-8"])
             defer { menu.remove() }

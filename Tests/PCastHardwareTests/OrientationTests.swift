@@ -6,10 +6,10 @@ import Testing
 @testable import PCastDevices
 
 extension Hardware {
-    /// The machine as a tablet: an accelerometer by the kernel's HID sensor drivers, turned by hand.
-    @Suite("Pictures stay upright when the device is turned")
+    /// The machine as a tablet. Tests rotate an accelerometer of the kernel's HID sensor drivers.
+    @Suite("Frames stay upright when the device is rotated")
     struct OrientationTests {
-        /// Where gravity pulls when the device is turned clockwise by so many quarters, in thousandths of it.
+        /// The direction of gravity for each clockwise quarter of the device, in thousandths.
         private static let gravity = [(0, -1_000, 0), (1_000, 0, 0), (0, 1_000, 0), (-1_000, 0, 0)]
 
         private static func constraints(
@@ -24,7 +24,7 @@ extension Hardware {
         }
 
         @Test(
-            "Following the device, they turn with it; the camera at the front the other way",
+            "frames that follow the device rotate with it, and those of the front camera the other way",
             .timeLimit(.minutes(5)), arguments: [FacingMode.environment, .user])
         func followDevice(_ facing: FacingMode) throws {
             let accelerometer = try Accelerometer(x: 0, y: -1_000, z: 0)
@@ -51,7 +51,7 @@ extension Hardware {
                     #expect(picture.dimensions == upright.turned(by: turns))
                     #expect(recording.input.dimensions == picture.dimensions)
                 }
-                // Laid on its back, it keeps the last orientation.
+                // On its back, the device keeps the last orientation.
                 try accelerometer.turn(x: 1_000, y: 0, z: 0)
                 let turns = facing == .environment ? 1 : 3
                 try recording.picture("a turned picture") { $0.isKnownPicture(turns: turns) }
@@ -63,7 +63,7 @@ extension Hardware {
             }
         }
 
-        @Test("Following the user interface, the device may be turned as it likes", .timeLimit(.minutes(5)))
+        @Test("frames that follow the user interface ignore the device's rotation", .timeLimit(.minutes(5)))
         func followInterface() throws {
             let accelerometer = try Accelerometer(x: 1_000, y: 0, z: 0)
             defer { try? accelerometer.unplug() }
@@ -76,7 +76,7 @@ extension Hardware {
             try recording.picture("a picture turned with the interface") { $0.isKnownPicture(turns: 1) }
         }
 
-        @Test("Without an accelerometer there is nothing to follow, and that is told", .timeLimit(.minutes(5)))
+        @Test("following the device without an accelerometer is reported as unmet", .timeLimit(.minutes(5)))
         func nothingToFollow() throws {
             #expect(Accelerometer.devices.isEmpty)
             let recording = try InputRecording(nil, Self.constraints(.followDeviceRotation, .environment))
@@ -86,7 +86,7 @@ extension Hardware {
         }
 
         @Test(
-            "One that goes away leaves pictures as they are, and is felt again when it is back", .timeLimit(.minutes(5))
+            "frames keep their rotation without the accelerometer, and follow its return", .timeLimit(.minutes(5))
         )
         func unplugged() throws {
             var accelerometer = try Accelerometer(x: 1_000, y: 0, z: 0)

@@ -19,35 +19,35 @@ struct ChildProcessTests {
         return (lines.withLock { $0 }, end)
     }
 
-    @Test("A child gets its order, tells line by line, and its end is known")
+    @Test("a child receives its order, writes line by line, and its end is reported")
     func lines() async throws {
         let (lines, end) = try await run("read order; echo \"$order $GREETING\"; echo b >&2; exit 3", input: "a\n")
         #expect(lines == ["a hello", "b"])
         #expect(end == .exit(3))
     }
 
-    @Test("A child that reads on ends when it is told to, as it would when this process died")
+    @Test("a child that reads its input ends when it is closed, as it would if this process died")
     func ending() async throws {
         let (_, end) = try await run("cat > /dev/null") { $0.end() }
         #expect(end == .exit(0))
     }
 
-    @Test("A child that does not listen is killed")
+    @Test("a child that does not react is killed")
     func killing() async throws {
         let (_, end) = try await run("while :; do sleep 1; done") { $0.kill() }
         #expect(end == .signal(9))
     }
 
-    @Test("A child inherits no descriptor and no ignored signal")
+    @Test("a child inherits no descriptor and no ignored signal")
     func inheritance() async throws {
         let (lines, _) = try await run("ls /proc/self/fd | wc -l; grep SigIgn /proc/self/status")
-        // Three, and the folder that is being listed.
+        // These are three descriptors and that of the listed folder.
         #expect(Int(lines.first?.trimmingCharacters(in: .whitespaces) ?? "") == 4)
-        // Signals 32 and 33 are the C library's own.
+        // Signals 32 and 33 belong to the C library.
         #expect(lines.last?.hasSuffix("0000000") == true, "\(lines)")
     }
 
-    @Test("A program that is not there is an error")
+    @Test("a missing program is an error")
     func missing() {
         #expect(throws: IOError.self) {
             try ChildProcess("/nonexistent", [], environment: [:], input: "", line: { _ in }, ended: { _ in })

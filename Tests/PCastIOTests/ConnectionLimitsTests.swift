@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastIO
 
-/// What a program may connect to that is started so.
+/// The addresses to which an isolated program may connect.
 @Suite("Limits of connections", .timeLimit(.minutes(2))) struct ConnectionLimitsTests {
-    /// Whether a program connects to a port of this machine.
+    /// Returns whether a program connects to a port of this machine.
     private func connects(to port: UInt16, allowed: [UInt16]) async throws -> Bool {
         let keep = Lines()
         let (ends, ended) = AsyncStream<Void>.makeStream()
@@ -27,11 +27,11 @@ import Testing
 
     private final class Lines: Sendable { let lines = Mutex<[String]>([]) }
 
-    /// What programs may be started in a network of their own here.
+    /// Whether programs can be started in their own network on this machine.
     private static let canIsolate = (try? ConnectionLimits.runIsolated { () throws(IOError) in true }) ?? false
 
     @Test(
-        "a program in a network of its own reaches what is led out of it, by TCP and by UDP, and nothing else",
+        "a program in its own network reaches only what is forwarded from it, by TCP and UDP",
         .enabled(if: canIsolate))
     func isolated() async throws {
         let outside = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(
-        "a program connects to the ports that it may, and to no other; this process is not limited",
+        "a program connects only to permitted ports, and this process is not limited",
         .enabled(if: ConnectionLimits.hasPortRules))
     func ports() async throws {
         let listeners = try (0..<2).map { _ in

@@ -16,7 +16,7 @@ struct DatagramReceiverTests {
         (0..<size).map { UInt8(truncatingIfNeeded: index &* 31 &+ $0) }
     }
 
-    /// Sends datagrams as neighbours of one batch, so that the kernel gets those of one size as one message.
+    /// Sends datagrams consecutively in one batch, so that the kernel receives those of one size as one message.
     private func send(_ sizes: [Int], to target: UDPSocket) {
         let path = NetworkPath(local: source.address, remote: target.address)
         var batch = DatagramBatch()
@@ -29,7 +29,7 @@ struct DatagramReceiverTests {
         precondition(sender.counts.sent == sizes.count)
     }
 
-    /// Everything that has come to a socket of loopback, in its order.
+    /// Receives everything that has arrived at a loopback socket, in order.
     private func receiveAll(_ receiver: inout DatagramReceiver, from socket: UDPSocket) -> [[UInt8]] {
         var all: [[UInt8]] = []
         while true {
@@ -45,7 +45,7 @@ struct DatagramReceiverTests {
     }
 
     @Test(
-        "IO5: of many addresses the kernel says which was meant; a socket that has one does not have it told each time",
+        "on a wildcard socket the kernel reports the destination of each datagram, otherwise it does not",
         arguments: [("0.0.0.0", "127.0.0.3"), ("127.0.0.3", "127.0.0.3"), ("::", "::1"), ("::1", "::1")])
     func destinations(bound: String, meant: String) throws {
         let (bound, meant) = (try #require(IPAddress(bound)), try #require(IPAddress(meant)))
@@ -68,7 +68,7 @@ struct DatagramReceiverTests {
     private static let sizes = [1200, 1200, 1200, 700, 1, 0, 900, 900] + Array(repeating: 1000, count: 40)
 
     @Test(
-        "what was sent as one message is told apart again, in its order, whether the kernel hands it on in one or not",
+        "datagrams that were sent as one message are separated in order, whether the kernel coalesces them or not",
         arguments: [true, false])
     func segments(coalesces: Bool) throws {
         let target = try UDPSocket(
@@ -85,7 +85,7 @@ struct DatagramReceiverTests {
         }
     }
 
-    @Test("the datagrams of one message may be written to without harm to each other")
+    @Test("writing to one datagram of a message does not affect the others")
     func inPlace() throws {
         let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
         send([333, 333, 333], to: target)
@@ -100,7 +100,7 @@ struct DatagramReceiverTests {
         }
     }
 
-    @Test("IO10: a message of the largest size is whole, and of what is larger than ours nothing is taken for ours")
+    @Test("a message of the largest size is received completely, and larger ones do not disturb it")
     func io10() throws {
         let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
         send(Array(repeating: 2048, count: 31), to: target)
@@ -118,7 +118,7 @@ struct DatagramReceiverTests {
         #expect(oversize?.isTruncated == true)
     }
 
-    @Test("a loop counts what came together")
+    @Test("a loop counts datagrams that arrived together")
     func counted() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let path = NetworkPath(local: source.address, remote: loop.boundAddresses[0])

@@ -31,7 +31,7 @@ struct DatagramSenderTests {
         }
     }
 
-    @Test("IO2: a run is of one size, ends with the first shorter datagram, and arrives as it was")
+    @Test("a run has datagrams of one size, ends with the first shorter one, and arrives unmodified")
     func io2() {
         let sizes = [1000, 1000, 1000, 400, 1000, 1001, 1, 0, 5]
         var sender = DatagramSender()
@@ -43,7 +43,7 @@ struct DatagramSenderTests {
         expectArrival(sizes)
     }
 
-    @Test("IO4: a message has at most sixty-four segments and 65,000 bytes", arguments: [(100, 2), (1200, 3)])
+    @Test("a message has at most sixty-four segments and 65,000 bytes", arguments: [(100, 2), (1200, 3)])
     func limits(size: Int, messages: Int) {
         var sender = DatagramSender()
         sender.send(batch(Array(repeating: size, count: 120)), over: [socket], at: now)
@@ -53,7 +53,7 @@ struct DatagramSenderTests {
         expectArrival(Array(repeating: size, count: 120))
     }
 
-    @Test("The kernel may make fragments while that is allowed, and no longer")
+    @Test("the kernel may fragment datagrams while that is allowed")
     func fragments() {
         func discovery() -> Int32 {
             var value: Int32 = -1
@@ -83,7 +83,7 @@ struct DatagramSenderTests {
     }
 
     @Test(
-        "IO1: refused segments leave singly at once, and the route is spared until it is tried again",
+        "rejected segments are sent singly at once, and the route does without segmentation for a while",
         arguments: [EIO, EINVAL])
     func io1(error: Int32) {
         let sizes = [900, 900, 900, 100]
@@ -105,7 +105,7 @@ struct DatagramSenderTests {
         #expect(sender.counts.segmentedMessages == 0)
     }
 
-    @Test("IO4: a size that does not fit is counted as that, and spares no route")
+    @Test("a datagram that does not fit is counted as such, and does not disable segmentation")
     func io4() {
         let sizes = [1500, 1500]
         var sender = DatagramSender(fault: .segmentation(errno: EMSGSIZE))
@@ -115,7 +115,7 @@ struct DatagramSenderTests {
         #expect(sender.counts.sent == 2)
     }
 
-    @Test("IO8: a destination that cannot be reached costs its own datagram only")
+    @Test("an unreachable destination loses only its own datagram")
     func io8() {
         var batch = DatagramBatch()
         for (index, remote) in [peer.address, TransportAddress("255.255.255.255:9")!, peer.address].enumerated() {
@@ -130,7 +130,7 @@ struct DatagramSenderTests {
         #expect(peer.receive()?.bytes == [2])
     }
 
-    @Test("a datagram from an address that no socket has is an error, not a crash")
+    @Test("a datagram from an address without a socket is an error")
     func noSocket() {
         var batch = DatagramBatch()
         let foreign = NetworkPath(local: TransportAddress("192.0.2.1:1")!, remote: peer.address)
@@ -141,7 +141,7 @@ struct DatagramSenderTests {
         #expect(sender.counts.errors == 1)
     }
 
-    @Test("the table of spared routes stays within its bound")
+    @Test("the table of routes without segmentation is bounded")
     func routesAreBounded() {
         var routes = GSOSupport()
         for index in 0..<2000 {
@@ -151,7 +151,7 @@ struct DatagramSenderTests {
         #expect(routes.count == GSOSupport.capacity)
     }
 
-    @Test("IO9: the buffers are read back, and a shortfall is told with what to do")
+    @Test("the sizes of socket buffers are read back, and a shortfall is reported with its remedy")
     func io9() throws {
         #expect(socket.bufferSizes.receive >= 200_000)
         let wanting = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: Int(Int32.max))
@@ -160,7 +160,7 @@ struct DatagramSenderTests {
         }
     }
 
-    @Test("IO10: a datagram larger than the buffer is known as truncated")
+    @Test("a datagram larger than the buffer is recognized as truncated")
     func io10() {
         var receiver = DatagramReceiver()
         peer.send([UInt8](repeating: 1, count: 3000), to: socket.address)
@@ -173,10 +173,10 @@ struct DatagramSenderTests {
         #expect(receiver.datagram(1)?.arrival != nil)
     }
 
-    @Test("CC6: datagrams that waited have the times at which they came, not that of the batch in which they are read")
+    @Test("datagrams that waited have their own arrival times")
     func cc6() throws {
         var receiver = DatagramReceiver()
-        // The kernel begins to note times a little after the first socket of all asks for them.
+        // The kernel starts to record times shortly after the first socket requests them.
         for attempt in 1... {
             try #require(attempt <= 1_000, "the kernel notes when datagrams come")
             peer.send([0], to: socket.address)

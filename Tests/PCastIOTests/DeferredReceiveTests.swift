@@ -4,10 +4,10 @@ import Testing
 
 @testable import PCastIO
 
-/// On real sockets: the kernel tells the datagrams apart.
+/// These tests use real sockets, because the kernel distinguishes the datagrams.
 @Suite("Datagrams that may wait", .timeLimit(.minutes(5)))
 struct PatientDatagramsTests {
-    /// What begins with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
+    /// Datagrams that begin with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
     private static let patient = DeferredReceive([DatagramPattern(mask: 0xE0FF, value: 0x80C9)])
     private static let report: [UInt8] = [0x81, 0xC9, 0, 1]
     private static let request: [UInt8] = [0x81, 0xCD, 0, 2]
@@ -20,18 +20,18 @@ struct PatientDatagramsTests {
             patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
     }
 
-    @Test("What is urgent is taken in before what may wait and came first", arguments: ["127.0.0.1:0", "[::1]:0"])
+    @Test("urgent datagrams are processed before earlier deferrable ones", arguments: ["127.0.0.1:0", "[::1]:0"])
     func order(address: String) async throws {
         let loop = try Self.loop(address)
         #expect(loop.patient == Self.patient)
         let peer = TestSocket.udp(address)
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
-        // While it works nothing is received: all of them are there when it comes back.
+        // While the loop is busy nothing is received, so all datagrams are present when it continues.
         try await loop.call { _, _ in
             for _ in 0..<4 { sender.send(Self.report, to: target) }
             sender.send(Self.request, to: target)
-            // Too short to be told from others.
+            // The datagram is too short to be recognized.
             sender.send([0x81], to: target)
         }
         for _ in 0..<6 {
@@ -42,7 +42,7 @@ struct PatientDatagramsTests {
         #expect(handled == [Self.request, [0x81]] + Array(repeating: Self.report, count: 4))
     }
 
-    @Test("Of many, those that follow wait for the clock; what they waited is told, and none is lost")
+    @Test("later ones of many deferrable datagrams wait for the timer, their delay is reported, and none is lost")
     func many() async throws {
         let interval = TimeSpan.milliseconds(200)
         let patient = DeferredReceive(Self.patient.patterns, interval: interval, timeout: interval * 2)
@@ -51,7 +51,7 @@ struct PatientDatagramsTests {
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
         let count = 2 * ReceiveCoalescing.many
-        // What is sent by the loop's own thread is all there when it reads.
+        // All datagrams that the loop's own thread sends are present when it reads.
         try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
         for _ in 0..<count { _ = try #require(peer.receive()) }
         let sent = try await loop.call { _, _ in
@@ -64,18 +64,18 @@ struct PatientDatagramsTests {
         for _ in 0..<6 { _ = try #require(peer.receive()) }
         let (handled, waits) = try await loop.call { machine, _ in (machine.handled, machine.waits) }
         #expect(handled.count == count + 6)
-        // However late the thread is, it is not before the interval is over.
+        // However late the thread is, it does not read before the interval is over.
         let first = handled[count - 1].at
         let later = zip(handled, waits).dropFirst(count).filter { $0.0.bytes == Self.report }
         #expect(later.count == 3)
         for (read, waited) in later {
             #expect(read.at - first >= interval && waited <= read.at - first)
-            // The kernel's clock and the machine's are compared by reading both.
+            // The clocks of the kernel and of the machine are compared by reading both.
             #expect(waited >= read.at - sent - .milliseconds(1))
         }
     }
 
-    @Test("Of many, a thread that is awake for something else reads what waits, after it has answered that")
+    @Test("a thread that is awake for another reason first answers that, and then reads deferred datagrams")
     func company() async throws {
         let patient = DeferredReceive(Self.patient.patterns, interval: .milliseconds(20), timeout: .seconds(600))
         let loop = try Self.loop("127.0.0.1:0", patient: patient)
@@ -97,11 +97,11 @@ struct PatientDatagramsTests {
         let (read, polled) = try await loop.call { machine, _ in (machine.handled, machine.polled) }
         let position = try #require(read.lastIndex { $0.bytes == Self.report })
         #expect(read[position].at - read[count - 1].at >= patient.interval)
-        // What had come before it was answered by then.
+        // Earlier datagrams were answered by then.
         #expect(polled.contains(position))
     }
 
-    @Test("Of two loops one gets all that comes from a sender, urgent or not", arguments: ["127.0.0.1:0", "[::1]:0"])
+    @Test("one of two loops receives all datagrams of a sender, urgent or not", arguments: ["127.0.0.1:0", "[::1]:0"])
     func twoLoops(address: String) async throws {
         let first = try Self.loop(address, loops: 2)
         let second = try EventLoop(
@@ -116,19 +116,19 @@ struct PatientDatagramsTests {
             senders.append(try await loop.call { machine, _ in Set(machine.handled.map(\.path.remote)) })
         }
         #expect(senders[0].isDisjoint(with: senders[1]))
-        // By chance alone all 64 come to the same one once in 9 x 10^18 times.
+        // By chance alone all 64 senders use the same loop once in 9 x 10^18 times.
         #expect(!senders[0].isEmpty && !senders[1].isEmpty)
     }
 
-    @Test("Each of two loops takes in first what is urgent", arguments: ["127.0.0.1:0", "[::1]:0"])
+    @Test("each of two loops processes urgent datagrams first", arguments: ["127.0.0.1:0", "[::1]:0"])
     func twoLoopsInOrder(address: String) async throws {
         let first = try Self.loop(address, loops: 2)
         let second = try EventLoop(
             name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
         let target = first.boundAddresses[0]
-        // No more than one reading takes in.
+        // This is at most one batch.
         nonisolated(unsafe) let peers = (0..<DatagramReceiver.batchSize).map { _ in TestSocket.udp(address) }
-        // While both work neither receives: all of them are there when they come back.
+        // While both loops are busy neither receives, so all datagrams are present when they continue.
         let (stands, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         try second.submit { _, _ in
             stands.signal()
@@ -151,9 +151,9 @@ struct PatientDatagramsTests {
         }
     }
 
-    @Test("A kernel that refuses to tell them apart has everything read as it comes")
+    @Test("if the kernel cannot distinguish the datagrams, all are read as they arrive")
     func refused() async throws {
-        // Longer than any program that it takes.
+        // The program is longer than the kernel accepts.
         let patterns = (0..<2_000).map { DatagramPattern(mask: 0xFFFF, value: 0xC000 | UInt16($0)) }
         let loop = try Self.loop("127.0.0.1:0", "[::1]:0", patient: DeferredReceive(patterns))
         #expect(loop.patient == nil)
@@ -162,7 +162,7 @@ struct PatientDatagramsTests {
             peer.send(bytes, to: loop.boundAddresses[0])
             #expect(peer.receive()?.bytes == bytes)
         }
-        // Nobody else shares the address either.
+        // The address cannot be shared by others, either.
         #expect(throws: IOError.addressInUse(loop.boundAddresses[0])) {
             try Self.loop(loop.boundAddresses[0].description)
         }

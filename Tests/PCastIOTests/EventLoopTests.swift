@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Event loop", .timeLimit(.minutes(5)))
 struct EventLoopTests {
-    @Test("a datagram comes back over IPv4 and over IPv6", arguments: ["127.0.0.1:0", "[::1]:0"])
+    @Test("a datagram is returned over IPv4 and over IPv6", arguments: ["127.0.0.1:0", "[::1]:0"])
     func echo(address: String) throws {
         let loop = try EventLoop.echo(address)
         let peer = TestSocket.udp(address)
@@ -17,7 +17,7 @@ struct EventLoopTests {
         loop.stop()
     }
 
-    @Test("IO5: on a wildcard socket the answer leaves from the address that was addressed")
+    @Test("on a wildcard socket the answer is sent from the address to which the request was sent")
     func io5() async throws {
         let loop = try EventLoop.echo("0.0.0.0:0")
         let peer = TestSocket.udp("127.0.0.3:0")
@@ -29,7 +29,7 @@ struct EventLoopTests {
         #expect(paths == [NetworkPath(local: addressed, remote: peer.address)])
     }
 
-    @Test("IO6: one loop on both wildcards takes IPv4 and IPv6 on one port, each under its own family")
+    @Test("one loop on both wildcards receives IPv4 and IPv6 on one port, each in its own family")
     func io6() async throws {
         let loop = try EventLoop.echo("0.0.0.0:0", "[::]:0")
         #expect(loop.boundAddresses[1].port == loop.port)
@@ -43,7 +43,7 @@ struct EventLoopTests {
         #expect(Set(families) == [.v4, .v6])
     }
 
-    @Test("a port that another socket has is refused, also for TCP alone")
+    @Test("a port that another socket uses is rejected, also for TCP alone")
     func addressInUse() throws {
         let holder = TestSocket.udp()
         #expect(throws: IOError.addressInUse(holder.address)) {
@@ -56,21 +56,21 @@ struct EventLoopTests {
         #expect(IOError.addressInUse(holder.address).description.contains("ss -lnptu"))
     }
 
-    @Test("an address that the machine does not have is refused with advice")
+    @Test("an address that the machine does not have is rejected with advice")
     func addressNotAvailable() {
         let address = TransportAddress("192.0.2.77:0")!
         #expect(throws: IOError.addressNotAvailable(address)) { try EventLoop.echo(address.description) }
     }
 
-    @Test("the machine is told who is heard of next, before the first of them, where these are several")
+    @Test("the machine is notified of the next paths before the first of several datagrams")
     func expectation() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let peers = (0..<10).map { _ in TestSocket.udp() }
         let paths = peers.map { NetworkPath(local: loop.boundAddresses[0], remote: $0.address) }
         let target = loop.boundAddresses[0]
-        // Nobody else has them meanwhile.
+        // No other thread uses them meanwhile.
         nonisolated(unsafe) let senders = peers
-        // While it works nothing is received: all of them are there when it comes back.
+        // While the loop is busy nothing is received, so all datagrams are present when it continues.
         try await loop.call { _, _ in
             for peer in senders {
                 peer.send([1], to: target)
@@ -85,23 +85,24 @@ struct EventLoopTests {
         loop.stop()
     }
 
-    @Test("what has come is taken in before anything is sent, for some milliseconds")
+    @Test("pending datagrams are received before anything is sent, for some milliseconds")
     func intake() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let peer = TestSocket.udp()
         let target = loop.boundAddresses[0]
         let count = 4 * DatagramReceiver.batchSize
-        // Nobody else has it meanwhile; and the loop's own thread sends, so that all are there when it reads.
+        // No other thread uses it meanwhile. The loop's own thread sends, so that all datagrams are present when it
+        // reads.
         nonisolated(unsafe) let sender = peer
         try await loop.call { _, _ in for _ in 0..<count { sender.send([1], to: target) } }
         for _ in 0..<count { _ = try #require(peer.receive()) }
         let between = try await loop.call { machine, _ in machine.polled.filter { (1..<count).contains($0) } }
-        // The time may pass in between where the machine is full; after each batch it would be three times.
+        // On a busy machine the time may pass in between. A poll after each batch would occur three times.
         #expect(between.count < 2)
         loop.stop()
     }
 
-    @Test("submitted work is done in order, from several threads, and before a stop")
+    @Test("submitted work of several threads is done in order, and before a stop")
     func mailboxOrder() throws {
         let order = Mutex<[Int]>([])
         let loop = try EventLoop.echo("127.0.0.1:0")
@@ -121,7 +122,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("what submitted work has to send is sent without waiting for anything else")
+    @Test("output of submitted work is sent without waiting for anything else")
     func submitPolls() throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let peer = TestSocket.udp()
@@ -130,7 +131,7 @@ struct EventLoopTests {
         #expect(peer.receive()?.bytes == [9, 9])
     }
 
-    @Test("beyond the mailbox's bound work is refused, and counted")
+    @Test("work beyond the mailbox's bound is rejected and counted")
     func mailboxBound() throws {
         let mailbox = try LoopMailbox<Int>()
         for index in 0..<LoopMailbox<Int>.capacity { try mailbox.append(index) }
@@ -145,7 +146,7 @@ struct EventLoopTests {
         #expect(mailbox.take().items == [1])
     }
 
-    @Test("the machine's time passes at its deadline, not before")
+    @Test("the machine's time advances at its deadline, not before")
     func deadline() async throws {
         let woken = Signal<Instant>()
         let loop = try EventLoop.echo("127.0.0.1:0") { machine, _ in
@@ -162,7 +163,7 @@ struct EventLoopTests {
         #expect(try await loop.call { machine, _ in machine.deadline } == nil)
     }
 
-    @Test("what may be done sooner is done when the thread is awake for something else, and wakes nobody")
+    @Test("deferrable work is done when the thread is awake for another reason, and does not wake it")
     func earliestDeadline() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let wanted = try await loop.call { machine, now in
@@ -171,7 +172,7 @@ struct EventLoopTests {
             return machine.earlier!
         }
         let peer = TestSocket.udp()
-        // So that it would have been woken, if it were.
+        // The thread would have been woken by then.
         Pacer.sleep(until: wanted + .milliseconds(20))
         let before = MonotonicClock.now()
         peer.send([1], to: loop.boundAddresses[0])
@@ -180,12 +181,12 @@ struct EventLoopTests {
         #expect(wakes.count == 1 && wakes.allSatisfy { $0 >= before })
     }
 
-    @Test("after a thread that stood still, what others have told meanwhile is taken in before a deadline is judged")
+    @Test("after a suspension of the thread, submitted messages are processed before deadlines")
     func standstill() async throws {
         let loop = try EventLoop.echo(
             "127.0.0.1:0",
             beforeSending: { machine, now in
-                // As a replica's news put off its end.
+                // A message from the home shard extends a replica's deadline in this way.
                 if let deadline = machine.deadline, deadline <= now { machine.deadline = nil }
             })
         try await loop.call { machine, now in
@@ -209,7 +210,7 @@ struct EventLoopTests {
         #expect(times.allSatisfy { $0 >= before - .milliseconds(1) && $0 <= MonotonicClock.now() })
     }
 
-    @Test("a stopped loop refuses work, stops again, and gives its port back")
+    @Test("a stopped loop rejects work, can be stopped again, and releases its port")
     func stopTwice() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
         let address = loop.boundAddresses[0]
@@ -222,7 +223,7 @@ struct EventLoopTests {
         #expect(next.boundAddresses == [address])
     }
 
-    @Test("a loop that is released ends its thread and closes its sockets, also when its own thread releases it")
+    @Test("releasing a loop ends its thread and closes its sockets, also on its own thread")
     func release() async throws {
         var loop: EventLoop<EchoMachine>? = try EventLoop.echo("127.0.0.1:0")
         let address = loop!.boundAddresses[0]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastIO
 
-/// Files within a folder, while somebody changes the names in it.
+/// Files in a folder whose names change concurrently.
 @Suite("Files of a folder") struct FolderFileTests {
     private let root: String
     private var folder: String { root + "/folder" }
@@ -27,7 +27,7 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
     }
 
-    @Test("a link that is put in the place of a file after it was checked is not followed", arguments: [false, true])
+    @Test("a link that replaces a file after the check is not followed", arguments: [false, true])
     func swappedFile(existed: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: root) }
         let path = folder + (existed ? "/film.mp4" : "/new.mp4")
@@ -38,7 +38,7 @@ import Testing
         #expect(read(file.path) == "overwritten")
     }
 
-    @Test("nor is one in the place of a folder above it") func swappedFolder() throws {
+    @Test("a link that replaces a parent folder after the check is not followed") func swappedFolder() throws {
         defer { try? FileManager.default.removeItem(atPath: root) }
         let file = try #require(FolderFile(folder + "/sub/file", in: folder, isWritten: true))
         try FileManager.default.moveItem(atPath: folder + "/sub", toPath: folder + "/moved")
@@ -48,14 +48,14 @@ import Testing
         #expect(read(folder + "/moved/file") == "overwritten")
     }
 
-    @Test("what is read is the file that was checked") func swappedReading() throws {
+    @Test("the file that is read is the one that was checked") func swappedReading() throws {
         defer { try? FileManager.default.removeItem(atPath: root) }
         let file = try #require(FolderFile(folder + "/film.mp4", in: folder, isWritten: false))
         try link(folder + "/film.mp4", to: root + "/outside/file")
         #expect(read(file.path) == "film")
     }
 
-    @Test("nothing out of the folder is opened, by whatever name, and no pipe or folder") func outside() throws {
+    @Test("nothing outside the folder is opened by any name, and no pipe or folder") func outside() throws {
         defer { try? FileManager.default.removeItem(atPath: root) }
         try link(folder + "/link", to: root + "/outside/file")
         try link(folder + "/away", to: root + "/outside")
@@ -74,7 +74,7 @@ import Testing
         #expect(read(inside.path) == "film")
     }
 
-    @Test("a combining character behind a slash leads out of no folder", arguments: [false, true])
+    @Test("a combining character after a slash does not lead out of the folder", arguments: [false, true])
     func combiningCharacters(isWritten: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: root) }
         if !isWritten { try write("secret", root + "/\u{301}x") }

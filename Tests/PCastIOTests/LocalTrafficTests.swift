@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastIO
 
-/// What the network sees of these addresses is tested end to end: there is none here.
+/// The end-to-end tests examine what the network observes of these addresses; no network is involved here.
 @Suite("Addresses for programs of this machine alone", .timeLimit(.minutes(5)))
 struct LocalTrafficTests {
     private static func loop(
@@ -15,7 +15,7 @@ struct LocalTrafficTests {
             loops: loops, patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
     }
 
-    @Test("Datagrams to any address of this machine are heard, and answered from the address that they went to")
+    @Test("datagrams to any address of this machine are answered from the address to which they were sent")
     func datagrams() async throws {
         let loop = try Self.loop()
         #expect(loop.boundAddresses.map(\.ip) == [.loopbackV4])
@@ -32,7 +32,7 @@ struct LocalTrafficTests {
         }
     }
 
-    @Test("Connections to any address of this machine are accepted")
+    @Test("connections to any address of this machine are accepted")
     func connections() async throws {
         let loop = try Self.loop()
         for ip in ["127.0.0.1", "127.0.0.9"] {
@@ -42,7 +42,7 @@ struct LocalTrafficTests {
         }
     }
 
-    @Test("Loops that share an address share these too, and what may wait has its own sockets there")
+    @Test("loops that share an address share these addresses too, with separate sockets for deferrable datagrams")
     func shared() async throws {
         let first = try Self.loop(loops: 2, patient: DeferredReceive([DatagramPattern(mask: 0xFF00, value: 0x0900)]))
         let second = try EventLoop(
@@ -64,7 +64,7 @@ struct LocalTrafficTests {
         #expect(counts.reduce(0, +) == 64 && counts.allSatisfy { $0 > 0 })
     }
 
-    @Test("another program that has the port at an address of this machine keeps what is sent to that address")
+    @Test("another program with the port at an address of this machine still receives datagrams to that address")
     func taken() throws {
         let other = TestSocket.udp("127.0.0.9:0")
         let port = other.address.port
@@ -76,7 +76,7 @@ struct LocalTrafficTests {
         #expect(socket.receive()?.bytes == [3])
     }
 
-    @Test("Whoever comes later is refused the port, at these addresses and at the others")
+    @Test("the port cannot be bound by a later program, at these addresses and at the others")
     func exclusive() throws {
         let loop = try Self.loop()
         for ip in ["127.0.0.1", "127.0.0.9", "0.0.0.0"] {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("Foreign addresses are judged at each connection")
+@Suite("Untrusted addresses are checked at each connection")
 struct OutboundProxyTests {
-    @Test("This machine and private networks are not reached, under no name and in no form")
+    @Test("this machine and private networks are unreachable by any name and notation")
     func judging() throws {
         let addresses = AddressPolicy(listed: [])
         for host in [
@@ -19,7 +19,7 @@ struct OutboundProxyTests {
         #expect(throws: Never.self) { try addresses.judge(host: "9.9.9.9", port: 80) }
     }
 
-    @Test("What is listed is reached, and nothing beside it")
+    @Test("listed addresses are reachable, and no others")
     func listing() throws {
         let addresses = AddressPolicy(listed: [try #require(IPNetwork("127.0.0.1"))])
         #expect(try addresses.judge(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
@@ -28,7 +28,7 @@ struct OutboundProxyTests {
         }
     }
 
-    @Test("A proxy's request is taken apart, and goes on as the host itself would be asked, for one answer")
+    @Test("a proxy request is parsed and sent as the host expects it, for one response")
     func requests() throws {
         let get = try #require(
             ProxyRequest("GET http://host.example:81/a?b HTTP/1.1\r\nHost: host.example\r\nConnection: keep-alive"))
@@ -46,7 +46,7 @@ struct OutboundProxyTests {
         }
     }
 
-    @Test("The proxy leads to a listed address, and answers for one that is not without connecting to it")
+    @Test("the proxy connects to a listed address, and rejects another one without connecting")
     func proxy() async throws {
         let (listed, hidden) = (try Listener("127.0.0.1"), try Listener("127.0.0.2"))
         let refused = Mutex<[String]>([])
@@ -67,7 +67,7 @@ struct OutboundProxyTests {
         #expect(refused.withLock { $0.count } == 2)
     }
 
-    @Test("An RTSP answer that names another place does not reach who would go there, wherever the bytes are cut")
+    @Test("an RTSP response with a redirection never reaches the client, wherever the bytes are divided")
     func rtsp() {
         let harmless =
             "RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Length: 5\r\n\r\n\nRTSP$\u{0}\u{0}\u{4}RTSP"
@@ -78,7 +78,7 @@ struct OutboundProxyTests {
             #expect(pass(&replies, harmless, size))
             #expect(!pass(&replies, redirect, size))
         }
-        // As libavformat reads it: a line feed alone ends a line, and spaces may stand before the number.
+        // libavformat accepts a line feed alone as the end of a line, and spaces before the number.
         for text in ["RTSP/1.0  \t301 x\n\n", "$\u{0}\u{0}\u{1}xRTSP/1.0 399\n", "\r\nRTSP/1.0 300\n"] {
             var replies = RTSPReplies()
             #expect(!pass(&replies, text, 1))
@@ -106,7 +106,7 @@ private final class Listener {
         listener = try TCPListener(binding: TransportAddress(ip: try #require(IPAddress(host)), port: 0))
     }
 
-    /// Whether a connection waits.
+    /// Whether a connection is waiting.
     var wasReached: Bool {
         if case .connection = listener.accept() { return true }
         return false
@@ -120,7 +120,7 @@ private final class Listener {
         _ = RelayPipe.write(Array(words.utf8), to: client)
     }
 
-    /// What a client gets to read until the end.
+    /// Returns what a client reads until the end.
     static func ask(_ place: TransportAddress, _ request: String, meanwhile: () -> Void) throws -> String {
         let client = try #require(RelayPipe.connect(to: place))
         try #require(RelayPipe.write(Array(request.utf8), to: client))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("The sound that this process plays")
+@Suite("The audio that this process plays")
 struct PlayedAudioTests {
     private let sound = PlayedAudio()
     private let origin = Instant(nanoseconds: 5_000_000_000)
@@ -16,7 +16,7 @@ struct PlayedAudioTests {
         sound.read(from: origin + offset, count: count)
     }
 
-    @Test("is read at the time for which it was played, and silence around it")
+    @Test("audio is read at the time at which it was played, with silence around it")
     func byTime() {
         let loudspeaker = Loudspeaker(of: sound)
         #expect(read(after: .zero, count: 2) == [0, 0])
@@ -34,14 +34,14 @@ struct PlayedAudioTests {
         #expect(read(after: .zero, count: 3) == [200, -6, 0])
     }
 
-    @Test("loudspeakers that play at the same time are added, and do not wrap around")
+    @Test("the audio of concurrent outputs is added and does not wrap around")
     func mixing() {
         play([100, 30_000, -30_000], on: Loudspeaker(of: sound), after: .zero)
         play([1, 30_000, -30_000, 7], on: Loudspeaker(of: sound), after: .zero)
         #expect(read(after: .zero, count: 5) == [101, 32_767, -32_768, 7, 0])
     }
 
-    @Test("jitter in a writer's instants makes neither holes nor overlaps")
+    @Test("jitter in a writer's instants causes neither gaps nor overlaps")
     func jitter() {
         let loudspeaker = Loudspeaker(of: sound)
         let jitter: [Int64] = [0, 900, -2_000, 7_000, -9_000, 300]
@@ -54,7 +54,7 @@ struct PlayedAudioTests {
         #expect(read(after: .zero, count: 2_880) == expected)
     }
 
-    @Test("after a pause a writer's sound is where its instant says")
+    @Test("after a pause a writer's audio is at its instant")
     func pause() {
         let loudspeaker = Loudspeaker(of: sound)
         play([1, 1], on: loudspeaker, after: .zero)
@@ -63,7 +63,7 @@ struct PlayedAudioTests {
         #expect(read(after: .zero, count: 3) == [1, 1, 0])
     }
 
-    @Test("the oldest sound is forgotten, not found again in another's place")
+    @Test("the oldest audio is removed, and does not reappear at another time")
     func forgotten() {
         let loudspeaker = Loudspeaker(of: sound)
         let chunk = [Int16](repeating: 1_000, count: 480)
@@ -71,14 +71,14 @@ struct PlayedAudioTests {
         #expect(read(after: .milliseconds(1_000), count: 48) == [Int16](repeating: 0, count: 48))
         #expect(read(after: .milliseconds(3_000), count: 48) == [Int16](repeating: 1_000, count: 48))
         #expect(read(after: .milliseconds(4_000), count: 48) == [Int16](repeating: 0, count: 48))
-        // A pause that is longer than the ring, and a writer that lied about the time before it.
+        // The pause is longer than the ring buffer, and a writer reports a wrong time before it.
         play([5, 6], on: loudspeaker, after: .seconds(100_000))
         play([7, 8], on: loudspeaker, after: .seconds(60))
         #expect(read(after: .seconds(60), count: 3) == [7, 8, 0])
         #expect(read(after: .milliseconds(3_000), count: 1) == [0])
     }
 
-    @Test("is playing while sound is heard and for a second more; silence is no sound")
+    @Test("audio counts as playing while it is audible and for another second, and silence does not count")
     func playing() {
         let loudspeaker = Loudspeaker(of: sound)
         #expect(!sound.isPlaying(at: origin))

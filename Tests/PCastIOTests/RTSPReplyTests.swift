@@ -5,14 +5,14 @@ import Testing
 
 @testable import PCastIO
 
-/// Responses of RTSP servers that libavformat reads as a redirect, and a reader of text does not.
-@Suite("RTSP responses are read as bytes")
+/// Responses of RTSP servers that libavformat interprets as a redirection, but a text parser does not.
+@Suite("RTSP responses are parsed as bytes")
 struct RTSPReplyTests {
     private static let location = Array("Location: rtsp://10.0.0.5/\r\n\r\n".utf8)
 
     private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-    /// Each with the location behind it.
+    /// Each response is followed by a location.
     static let redirects: [[UInt8]] = [
         bytes("RTSP/1.0 4294967598 x\r\n"),
         bytes("RTSP/1.0 302\u{301}\r\n"),
@@ -20,7 +20,7 @@ struct RTSPReplyTests {
         bytes("RTSP/1.0" + String(repeating: " ", count: 1_100) + "302\r\n"),
         bytes("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\u{0}\r\nRTSP/1.0 302 x\r\n"),
         bytes("RTSP/1.0 200 OK\r\nContent-Length: 4294967297\r\n\r\nxRTSP/1.0 302 x\r\n"),
-        // Of the same kinds.
+        // Further replies of the same kinds.
         bytes("RTSP/1.0 18446744073709551918\r\n"), bytes("RTSP/1.0 +302\r\n"), bytes("RTSP/1.0\u{B}302\r\n"),
         bytes("RTSP/1.0 \u{B}302\r\n"), bytes("RTSP/1.0  302 x\r\n"), bytes(" RTSP/1.0 302 x\r\n"),
         bytes("\tRTSP/1.0 302 x\r\n"), bytes("RTSP/1.0\t302 x\r\n"), bytes("RTSP/ 302\r\n"), bytes("RTSP/1 302\r\n"),
@@ -35,7 +35,7 @@ struct RTSPReplyTests {
         [0x52, 0x54, 0x53, 0x50, 0x2F, 0xFF] + bytes(" 302 x\r\n"),
     ]
 
-    @Test("no response that C reads as a redirect reaches its end", arguments: redirects.indices)
+    @Test("no response that C interprets as a redirection is forwarded completely", arguments: redirects.indices)
     func refused(index: Int) {
         for size in [1, 7, 100_000] {
             var replies = RTSPReplies()
@@ -62,7 +62,7 @@ struct RTSPReplyTests {
         #expect(!passed4)
     }
 
-    @Test("what servers send otherwise passes: responses, content, media, and requests of their own")
+    @Test("other data of servers is forwarded: responses, content, media, and requests")
     func ordinary() {
         var replies = RTSPReplies()
         let text =
@@ -72,7 +72,7 @@ struct RTSPReplyTests {
             + "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nRTSP/1.0 404\r\n\r\nRTSP/2.0 200 \r\n\r\n"
         let passed5 = replies.pass(Self.bytes(text))
         #expect(passed5)
-        // A packet of media, in which anything may stand.
+        // A packet of media may contain anything.
         let payload = Self.bytes("\nRTSP/1.0 302 x\n\u{0}")
         let passed6 = replies.pass([0x24, 0, 0, UInt8(payload.count)] + payload)
         #expect(passed6)
@@ -82,7 +82,7 @@ struct RTSPReplyTests {
         #expect(!passed8)
     }
 
-    @Test("a challenge with another nonce than the one before is marked as stale, and everything else stays as it is")
+    @Test("a challenge with a new nonce is marked as stale, and everything else is unchanged")
     func challenges() {
         func challenge(_ nonce: String, _ more: String) -> String {
             "RTSP/1.0 401 Unauthorized\r\nCSeq: 2\r\nWWW-Authenticate: Digest realm=\"x\", nonce=\"\(nonce)\"\(more)\r\n\r\n"
@@ -110,7 +110,7 @@ struct RTSPReplyTests {
         }
     }
 
-    @Test("the client of a guarded connection never reads where a server sends it", arguments: 0..<6)
+    @Test("the client of a guarded connection never reads a redirection", arguments: 0..<6)
     func connection(index: Int) async throws {
         let listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))
         let refused = Mutex(0)
@@ -123,7 +123,7 @@ struct RTSPReplyTests {
             return
         }
         _ = RelayPipe.read(server)
-        // The server closes behind it, so that reading ends either way.
+        // The server closes afterwards, so that reading ends in any case.
         _ = RelayPipe.write(Self.redirects[index] + Self.location, to: server)
         server.finishWriting()
         var heard: [UInt8] = []

@@ -3,11 +3,12 @@ import PCastIO
 import PCastNetworkEmulation
 import Testing
 
-@Suite("The clock of a sound device, learnt from what its driver tells")
+@Suite("The clock of an audio device according to its driver")
 struct SampleClockTests {
     private let start = Instant(nanoseconds: 7_000_000_000)
 
-    /// A device whose crystal is off by `drift` millionths and whose driver tells its place each 10 ms, up to `jitter` late.
+    /// A device with a clock that is off by `drift` millionths. Its driver reports its position every 10 ms, up to
+    /// `jitter` late.
     private struct Device {
         let rate: Double
         let drift: Double
@@ -27,7 +28,7 @@ struct SampleClockTests {
     }
 
     @Test(
-        "a crystal that is off is measured, and jitter averaged away",
+        "a deviating crystal is measured, and jitter is averaged",
         arguments: [-200.0, -37, 0, 200], [1, 2, 3] as [UInt64])
     func drift(_ drift: Double, _ seed: UInt64) throws {
         let jitter = TimeSpan.milliseconds(4)
@@ -39,14 +40,14 @@ struct SampleClockTests {
             device.tell(&clock, from: step, to: step + 1)
             let moment = start + .milliseconds(10 * step)
             let told = try #require(clock.instant(of: device.truth(moment)))
-            // Half of the jitter is in all that the driver tells.
+            // The driver's reports contain half of the jitter on average.
             let error = told - moment - jitter / 2
             #expect(error.magnitude < .microseconds(600), "off by \(error) after \(step * 10) ms")
         }
         #expect(abs(clock.drift - drift) < 15, "measured \(clock.drift)")
     }
 
-    @Test("within the first second the clock is already good to a millisecond or two")
+    @Test("within the first second the clock is accurate to a millisecond or two")
     func beginning() throws {
         var device = Device(
             rate: 48_000, drift: 200, jitter: .milliseconds(2), start: start, generator: SeededGenerator(seed: 9))
@@ -59,7 +60,7 @@ struct SampleClockTests {
         }
     }
 
-    @Test("instants and positions are each other's inverse")
+    @Test("instants and positions are inverse")
     func inverse() throws {
         var device = Device(
             rate: 48_000, drift: -150, jitter: .milliseconds(1), start: start, generator: SeededGenerator(seed: 4))
@@ -73,7 +74,7 @@ struct SampleClockTests {
         }
     }
 
-    @Test("a time that is far off is doubted, and believed when it stays")
+    @Test("a time that deviates much is rejected at first, and accepted if it persists")
     func jump() throws {
         var device = Device(rate: 48_000, drift: 20, jitter: .zero, start: start, generator: SeededGenerator(seed: 1))
         var clock = SampleClock(rate: 48_000)
@@ -95,7 +96,7 @@ struct SampleClockTests {
         #expect(error.magnitude < .microseconds(100))
     }
 
-    @Test("a device that is started again keeps its crystal")
+    @Test("a restarted device keeps its measured crystal")
     func restart() throws {
         var device = Device(rate: 48_000, drift: 120, jitter: .zero, start: start, generator: SeededGenerator(seed: 1))
         var clock = SampleClock(rate: 48_000)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Loops that share an address", .timeLimit(.minutes(5)))
 struct SharedAddressTests {
-    /// Two loops behind one address. What comes on connections and begins with 2 is the second one's.
+    /// Two loops behind one address. Connections whose data begins with 2 belong to the second one.
     private struct Pair {
         let first: EventLoop<EchoMachine>
         let second: EventLoop<EchoMachine>
@@ -32,7 +32,7 @@ struct SharedAddressTests {
         var address: TransportAddress { first.boundAddresses[0] }
     }
 
-    @Test("Each sender's datagrams come to one of them, which answers from the address of both")
+    @Test("each sender's datagrams arrive at one of the loops, which answers from their address")
     func datagrams() async throws {
         let pair = try Pair()
         #expect(pair.second.boundAddresses == pair.first.boundAddresses)
@@ -49,25 +49,25 @@ struct SharedAddressTests {
             senders.append(try await loop.call { machine, _ in Set(machine.handled.map(\.path.remote)) })
         }
         #expect(senders[0].isDisjoint(with: senders[1]))
-        // By chance alone all 64 come to the same one once in 9 x 10^18 times.
+        // By chance alone all 64 senders use the same loop once in 9 x 10^18 times.
         #expect(!senders[0].isEmpty && !senders[1].isEmpty)
         #expect(senders[0].count + senders[1].count == 64)
     }
 
-    @Test("Who does not belong to them is refused the address, with leave to share it or without")
+    @Test("other programs cannot bind the address, whether they share it or not")
     func strangers() throws {
         let pair = try Pair()
         #expect(throws: IOError.addressInUse(pair.address)) { try EventLoop.echo(pair.address.description) }
     }
 
-    @Test("A connection whose first frame is of the neighbour's peer goes over with all that was read of it")
+    @Test("a connection whose first frame is for the other loop's peer is transferred with all that was read")
     func connection() async throws {
         let pair = try Pair()
         let own = TestSocket.tcp(to: pair.address)
         own.write([0, 2, 1, 1])
         #expect(own.read(4) == [0, 2, 1, 1])
         let peer = TestSocket.tcp(to: pair.address)
-        // A frame and a half.
+        // The data is a frame and a half.
         peer.write([0, 3, 2, 20, 21, 0, 2, 2])
         let arrived = try #require(await pair.handedOver.next())
         #expect(try await pair.first.statistics().connections == 1)
@@ -80,7 +80,7 @@ struct SharedAddressTests {
         #expect(frames == [[2, 20, 21], [2, 30], [40]])
     }
 
-    @Test("A connection that is known already is not handed over for what comes later")
+    @Test("a known connection is not transferred because of later frames")
     func known() throws {
         let pair = try Pair()
         let own = TestSocket.tcp(to: pair.address)
@@ -90,11 +90,11 @@ struct SharedAddressTests {
         #expect(own.read(3) == [0, 1, 2])
     }
 
-    @Test("A loop that is woken makes a turn")
+    @Test("waking a loop causes an iteration")
     func waking() async throws {
         let turned = Signal<Bool>()
         let loop = try EventLoop.echo("127.0.0.1:0") { _, _ in turned.send(true) }
-        // The one that a loop begins with.
+        // This is the loop's first iteration.
         #expect(await turned.next() == true)
         loop.wake()
         #expect(await turned.next() == true)

@@ -3,7 +3,7 @@ import PCastIO
 import Testing
 
 struct SpawnedProcessTests {
-    @Test("A program runs in the folder that is named, and ends by a signal that its starter blocks")
+    @Test("a program runs in the given folder, and ends by a signal that its starter blocks")
     func starting() throws {
         var all = sigset_t()
         var before = sigset_t()
@@ -19,11 +19,11 @@ struct SpawnedProcessTests {
         process.send(SIGTERM)
         #expect(process.wait() == .signal(SIGTERM))
         #expect(process.processID == nil)
-        // Nobody any more.
+        // The process does not exist any more.
         process.send(SIGTERM)
     }
 
-    @Test("A program has the further descriptors that it is given; a socket to it breaks with it, and no signal comes")
+    @Test("a program receives further descriptors, and a socket to it breaks without a signal")
     func further() throws {
         let (ours, theirs) = try ProcessSocket.pair()
         let nothing = try Descriptor.null()
@@ -36,7 +36,7 @@ struct SpawnedProcessTests {
         withExtendedLifetime(theirs) {}
     }
 
-    @Test("What a program writes until its end is there, from the outputs that are asked for")
+    @Test("the output of a program until its end is read from the requested descriptors")
     func finished() throws {
         func run(_ words: String, _ hearing: FinishedProcess.Hearing) throws -> FinishedProcess {
             try FinishedProcess(
@@ -52,7 +52,7 @@ struct SpawnedProcessTests {
         #expect(throws: IOError.self) { try FinishedProcess(running: "/nonexistent", [], environment: [:]) }
     }
 
-    @Test("What is written to a program that is gone is refused")
+    @Test("writing to a program that has ended is rejected")
     func broken() throws {
         var pair: (ours: ProcessSocket, theirs: Descriptor)? = try ProcessSocket.pair()
         let ours = try #require(pair).ours
@@ -75,7 +75,7 @@ struct SpawnedProcessTests {
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 
-    @Test("A folder that is not there is an error")
+    @Test("a missing folder is an error")
     func missing() throws {
         let nothing = try Descriptor.null()
         #expect(throws: IOError.self) {

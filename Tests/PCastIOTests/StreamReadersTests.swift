@@ -3,9 +3,9 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("Readers of a teller", .timeLimit(.minutes(2)))
+@Suite("Readers of a stream", .timeLimit(.minutes(2)))
 struct StreamReadersTests {
-    @Test("each is told everything from when it came on, in order, and its end")
+    @Test("each reader receives everything since it joined in order, and the end")
     func order() async {
         var readers = StreamReaders<Int>(.newest(64))
         readers.yield(0)
@@ -18,7 +18,7 @@ struct StreamReadersTests {
         #expect(await second.reduce(into: []) { $0.append($1) } == [10, 2])
     }
 
-    @Test("one that falls behind misses the oldest, or is told no more")
+    @Test("a reader that falls behind misses the oldest elements, or is ended")
     func backlog() async {
         var missing = StreamReaders<Int>(.newest(2))
         let newest = missing.add()
@@ -31,9 +31,9 @@ struct StreamReadersTests {
         #expect(await oldest.reduce(into: []) { $0.append($1) } == [1, 2])
     }
 
-    /// A task that is cancelled holds what yielding to it waits for while it lets go of its stream. When that waited for the
-    /// teller's lock, both waited for ever.
-    @Test("readers are cancelled in the middle of what they are told, and nobody waits for ever")
+    /// A cancelled task holds a lock while it releases its stream, and yielding to the stream waits for that lock. If
+    /// the release waited for the lock of the yielding thread, both waited forever.
+    @Test("readers can be cancelled at any time, and none waits forever")
     func cancelled() async throws {
         let readers = Mutex(StreamReaders<Int>(.newest(1)))
         let isOver = Atomic(false)

@@ -5,18 +5,18 @@ import Testing
 
 @Suite("ICE-TCP", .timeLimit(.minutes(5)))
 struct StreamTests {
-    @Test("RFC 4571: frames that drip in byte by byte, or come together, are echoed as frames")
+    @Test("RFC 4571: frames that arrive byte by byte or together are echoed as frames")
     func framing() throws {
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
         let peer = TestSocket.tcp(to: loop.boundAddresses[0])
         for byte: UInt8 in [0, 3, 10, 11, 12] { peer.write([byte]) }
         #expect(peer.read(5) == [0, 3, 10, 11, 12])
-        // Two frames and an empty one between them.
+        // Two frames with an empty one in between.
         peer.write([0, 1, 7, 0, 0, 0, 2, 8, 9])
         #expect(peer.read(7) == [0, 1, 7, 0, 2, 8, 9])
     }
 
-    @Test("a frame longer than a datagram closes the connection, and the machine is told")
+    @Test("a frame longer than a datagram closes the connection, and the machine is notified")
     func oversize() async throws {
         let told = Signal<NetworkPath>()
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true) { machine, _ in
@@ -38,7 +38,7 @@ struct StreamTests {
         case closed
     }
 
-    @Test("a loop connects, frames go both ways, and both are told the end")
+    @Test("a loop connects, frames pass in both directions, and both ends are notified of the end")
     func connect() async throws {
         let closed = Signal<NetworkPath>()
         let told = Signal<Told>()
@@ -55,8 +55,8 @@ struct StreamTests {
         }
         var path: NetworkPath
         var first: Told?
-        // Where other tests leave this one no turn for half a minute, the server has taken the connection for a stranger's
-        // and closed it before anything was sent.
+        // If other tests delay this one for half a minute, the server has closed the connection as unauthenticated
+        // before anything was sent.
         repeat {
             path = try await client.connect(to: server.boundAddresses[0], from: .loopbackV4)
             #expect(path.remote == server.boundAddresses[0])
@@ -73,16 +73,16 @@ struct StreamTests {
         #expect(try await client.statistics().connections == 0)
     }
 
-    @Test("a refused connection says so")
+    @Test("a rejected connection is reported")
     func refused() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
-        // UDP has this port, so nothing listens on it over TCP.
+        // UDP uses this port, so nothing listens on it over TCP.
         await #expect(throws: IOError.connectFailed(loop.boundAddresses[0], errno: 111)) {
             try await loop.connect(to: loop.boundAddresses[0])
         }
     }
 
-    @Test("IO11: a reader that does not read costs whole frames only, and the stream stays readable")
+    @Test("a reader that does not read loses only whole frames, and the stream remains valid")
     func io11() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
         let peer = TestSocket.tcp(to: loop.boundAddresses[0])
@@ -106,13 +106,13 @@ struct StreamTests {
         }
     }
 
-    /// As if a peer had authenticated itself.
+    /// Authenticates a connection as a peer does.
     private func authenticate(_ number: UInt32, in connections: inout TCPConnections, _ poller: borrowing Poller) {
         let event = Poller.Event(source: .connection(number), isReadable: true, isWritable: false)
         if let connection = connections.ready(number, event, poller) { connections.admitPeer(connection) }
     }
 
-    @Test("where there is no room, the oldest connection of nobody known goes, and no peer's") func strangers() throws {
+    @Test("without capacity the oldest unauthenticated connection is closed, and no peer's") func strangers() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
         var connections = TCPConnections(capacity: 4)
@@ -131,7 +131,7 @@ struct StreamTests {
         #expect(sockets[3].read(1) == [])
         authenticate(5, in: &connections, poller)
         authenticate(6, in: &connections, poller)
-        // Everybody is known: who comes now has to go.
+        // All connections are authenticated, so a new one is rejected.
         arrive()
         #expect(sockets[6].read(1) == [])
         let counts = (connections.count, connections.refused)
@@ -143,7 +143,7 @@ struct StreamTests {
         }
     }
 
-    @Test("a connection on which no peer authenticates itself for thirty seconds is closed, a peer's is not")
+    @Test("a connection without an authenticated peer is closed after thirty seconds, and a peer's is not")
     func silence() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
@@ -170,7 +170,7 @@ struct StreamTests {
         #expect(wasOpen)
     }
 
-    @Test("who is answered, and not known, is closed as who is silent is; what waits for it is bounded")
+    @Test("answers do not keep an unauthenticated connection open, and its queue is bounded")
     func answeredStrangers() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
@@ -180,7 +180,7 @@ struct StreamTests {
         connections.accept(from: listener, index: 0, at: start, poller)
         let path = NetworkPath(transport: .tcp(connection: 1), local: listener.address, remote: socket.address)
         var batch = DatagramBatch()
-        // The answers to checks with a wrong password, which nobody reads.
+        // The answers are those to checks with a wrong password, which nobody reads.
         for _ in 0..<200 {
             _ = batch.append([UInt8](repeating: 1, count: 80), to: path)
             connections.append(framesOf: batch)
@@ -194,7 +194,7 @@ struct StreamTests {
         #expect(count == 0)
     }
 
-    @Test("one address has a number of connections, of which few are of nobody known")
+    @Test("the connections of one address are limited, with a lower limit for unauthenticated ones")
     func oneAddress() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
@@ -207,18 +207,18 @@ struct StreamTests {
         }
         let count = connections.count
         #expect(count <= 128)
-        // The newest are there.
+        // The newest connections are open.
         let refused = connections.refused
         #expect(refused == 300 - count)
     }
 
-    @Test("what is kept of the arrivals of one address is bounded, however often it comes and goes")
+    @Test("the state about the arrivals of one address is bounded, however often it reconnects")
     func arrivals() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
         var connections = TCPConnections()
         let start = Instant(nanoseconds: 0)
-        // Without one that stays, everything about the address is forgotten.
+        // Without a remaining connection all state about the address is removed.
         let staying = TestSocket.tcp(to: listener.address)
         connections.accept(from: listener, index: 0, at: start, poller)
         for number in 2..<1_500 as Range<UInt32> {
@@ -234,7 +234,7 @@ struct StreamTests {
         withExtendedLifetime(staying) {}
     }
 
-    @Test("a connection that goes from one loop to another keeps the time that it has left")
+    @Test("a connection that is transferred to another loop keeps its remaining time")
     func carriedDeadline() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
@@ -265,7 +265,7 @@ struct StreamTests {
         #expect(early == 0 && closed == 1)
     }
 
-    @Test("the write queue keeps order through growth and wrap, and stops at its bound")
+    @Test("the write queue keeps its order while it grows and wraps, and is bounded")
     func writeQueue() {
         var queue = FrameWriteQueue()
         let frame = [UInt8](repeating: 5, count: 2046)
@@ -284,7 +284,7 @@ struct StreamTests {
         #expect(isEmpty)
     }
 
-    @Test("the reassembler finds every frame however the stream is cut")
+    @Test("the reassembler finds every frame however the stream is divided")
     func reassembly() {
         var generator = SystemRandomNumberGenerator()
         var stream: [UInt8] = []

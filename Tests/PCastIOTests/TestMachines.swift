@@ -3,24 +3,24 @@ import Synchronization
 
 @testable import PCastIO
 
-/// Answers every datagram with itself, and remembers what happened.
+/// Returns every datagram to its sender, and records what happened.
 struct EchoMachine: ~Copyable, DatagramMachine {
     private var waiting: [(bytes: [UInt8], path: NetworkPath)] = []
     var handled: [(bytes: [UInt8], path: NetworkPath, at: Instant)] = []
-    /// How long each had waited.
+    /// The time for which each datagram had waited.
     var waits: [TimeSpan] = []
     var closed: [NetworkPath] = []
     var wakes: [Instant] = []
-    /// What it was told to expect, and how much it had been given by then.
+    /// The paths that the machine was told to expect, with the number of datagrams handled by then.
     var expected: [(paths: [NetworkPath], handled: Int)] = []
-    /// How much it had been given when it was asked for what it has, each number once.
+    /// The numbers of datagrams handled at each poll, each number once.
     var polled: [Int] = []
     var deadline: Instant?
-    /// Nil: the same.
+    /// The earliest deadline; nil if it equals `deadline`.
     var earlier: Instant?
     var earliestDeadline: Instant? { earlier ?? deadline }
     var echoes = true
-    /// What begins with it is of the machine beside this one.
+    /// The first byte of datagrams for the other machine.
     var neighboursMark: UInt8?
 
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { datagram.first == neighboursMark ? 1 : nil }
@@ -63,7 +63,7 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func pathClosed(_ path: NetworkPath, at now: Instant) { closed.append(path) }
 }
 
-/// Something that the loop's thread tells the test.
+/// A message from the loop's thread to the test.
 final class Signal<Value: Sendable>: Sendable {
     private let stream: AsyncStream<Value>
     private let continuation: AsyncStream<Value>.Continuation
@@ -89,6 +89,6 @@ extension EventLoop where M == EchoMachine {
             makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterTurn: afterTurn)
     }
 
-    /// The port that it took.
+    /// The port of the loop.
     var port: UInt16 { boundAddresses[0].port }
 }

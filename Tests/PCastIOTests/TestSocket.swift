@@ -3,7 +3,7 @@ import PCastCore
 
 @testable import PCastIO
 
-/// A plain blocking socket, as any other program has; gives up after five seconds.
+/// A plain blocking socket, as other programs use it, with a timeout of five seconds.
 final class TestSocket {
     private let descriptor: Int32
 
@@ -41,7 +41,7 @@ final class TestSocket {
         precondition(sent == bytes.count)
     }
 
-    /// Nil after five seconds.
+    /// Returns the next datagram; nil after five seconds.
     func receive() -> (bytes: [UInt8], from: TransportAddress)? {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         var name = [UInt64](repeating: 0, count: 4)
@@ -59,7 +59,7 @@ final class TestSocket {
         precondition(sent == bytes.count)
     }
 
-    /// Exactly `count` bytes, or fewer when the stream ends.
+    /// Returns exactly `count` bytes, or fewer if the stream ends.
     func read(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var got = 0

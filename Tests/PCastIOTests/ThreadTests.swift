@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Threads and queues", .timeLimit(.minutes(5)))
 struct ThreadTests {
-    @Test("a ring hands everything over, in order, between two threads")
+    @Test("a ring transfers everything in order between two threads")
     func ring() throws {
         let ring = BoundedRing<Int>(capacity: 100)
         #expect(ring.capacity == 128)
@@ -29,7 +29,7 @@ struct ThreadTests {
         #expect(ring.pop() == nil)
     }
 
-    @Test("a thread of media goes before other programs where it may, and what it starts does not")
+    @Test("a media thread has a higher priority if permitted, and its children do not")
     func precedence() throws {
         @Sendable func niceness() -> Int32 { getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
         let given = niceness()
@@ -53,7 +53,7 @@ struct ThreadTests {
         #expect(other == given)
     }
 
-    @Test("a full ring refuses, and releases what it holds when it goes")
+    @Test("a full ring rejects elements, and releases what it holds at its end")
     func ringBound() {
         final class Marker: Sendable {}
         weak var marker: Marker?
@@ -69,7 +69,7 @@ struct ThreadTests {
         #expect(marker == nil)
     }
 
-    @Test("a frame queue drops the oldest, counts it, and is drained after its close")
+    @Test("a frame queue drops and counts the oldest frames, and is drained after it was closed")
     func frameQueue() {
         let queue = FrameQueue<Int>(capacity: 2)
         #expect(queue.push(1) == nil)
@@ -83,7 +83,7 @@ struct ThreadTests {
         #expect(queue.pop() == nil)
     }
 
-    @Test("whoever waits for a frame gets the next one, or the close")
+    @Test("a waiting reader receives the next frame, or the end")
     func frameQueueWaits() throws {
         let queue = FrameQueue<Int>(capacity: 3)
         let got = Mutex<[Int]>([])
@@ -98,7 +98,7 @@ struct ThreadTests {
         #expect(FrameQueue<Int>(capacity: 1).pop(until: MonotonicClock.now() + .milliseconds(1)) == nil)
     }
 
-    @Test("a sleep lasts until its moment, and not beyond its cancellation")
+    @Test("a sleep lasts until its instant or until it is cancelled")
     func sleeping() throws {
         let moment = MonotonicClock.now() + .milliseconds(2)
         Pacer.sleep(until: moment)
@@ -113,7 +113,7 @@ struct ThreadTests {
         #expect(!sleep.sleep(until: MonotonicClock.now()))
     }
 
-    @Test("a thread is joined twice without harm, and knows itself")
+    @Test("a thread can be joined twice, and recognizes itself")
     func join() throws {
         let ran = Atomic(false)
         let thread = try WorkerThread(name: "a name longer than Linux keeps ☃") {
@@ -126,12 +126,12 @@ struct ThreadTests {
         #expect(!thread.isCurrent)
     }
 
-    @Test("both clocks are read as one")
+    @Test("both clocks are read together")
     func clocks() {
         let reference = MonotonicClock.reference()
         let now = MonotonicClock.now()
         #expect(now >= reference.instant)
-        // Between the two readings the machine may stand still, but not each time.
+        // The machine may be suspended between the two readings, but not each time.
         let differences = (0..<20).map { _ in
             let now = MonotonicClock.now()
             return (MonotonicClock.wallTime() - reference.wallTime(at: now)).magnitude
@@ -139,7 +139,7 @@ struct ThreadTests {
         #expect(differences.min()! < .seconds(1))
     }
 
-    @Test("the loopback interface is among the local addresses, and known for what it is")
+    @Test("the loopback interface is among the local addresses and recognized")
     func localAddresses() throws {
         let loopback = try LocalAddress.all().first { $0.ip == .loopbackV4 }
         #expect(loopback?.isLoopback == true)

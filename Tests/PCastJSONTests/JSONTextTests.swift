@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("What a stranger wrote is the same, in whichever order and spelling")
+    @Test("untrusted JSON is the same in any order and form")
     func sameness() throws {
         func value(_ text: String) throws -> JSONValue { try JSONValue(Array(text.utf8)) }
         #expect(try value(#"{"a":1,"b":[2.0]}"#) == value(#"{"b":[2],"a":10e-1}"#))
@@ -66,7 +66,7 @@ import Testing
         #expect(JSONValue.number(2).text == "2" && JSONValue.number(-0.25).text == "-0.25")
     }
 
-    @Test("What readers take differently is refused where it has to be")
+    @Test("ambiguous JSON is rejected in strict mode")
     func ambiguity() throws {
         let strict = JSONLimits(refusesAmbiguity: true)
         for (text, place) in [
@@ -78,7 +78,7 @@ import Testing
         #expect(try JSONValue(Array(#""\ud83d\ude00""#.utf8), within: strict) == "😀")
     }
 
-    @Test("Each limit is told, and nothing is read beyond it")
+    @Test("each limit is reported, and nothing is read beyond it")
     func limits() {
         let limits = JSONLimits(bytes: 64, depth: 3, values: 8, members: 2)
         func failure(_ text: String) -> JSONError? {

@@ -3,7 +3,7 @@ import PCastJSON
 import PCastNetworkEmulation
 import Testing
 
-@Suite("What JSON can say")
+@Suite("The values of JSON")
 struct JSONValueTests {
     private func random(_ depth: Int, _ generator: inout SeededGenerator) -> JSONValue {
         switch Int.random(in: 0..<(depth > 0 ? 7 : 5), using: &generator) {
@@ -18,7 +18,7 @@ struct JSONValueTests {
         }
     }
 
-    @Test("is read as it was written", arguments: UInt64(1)...20)
+    @Test("values are parsed as they were written", arguments: UInt64(1)...20)
     func roundTrip(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<50 {
@@ -29,7 +29,7 @@ struct JSONValueTests {
         }
     }
 
-    @Test("whole numbers stay whole, and what is of another kind is not there")
+    @Test("integers stay integers, and other types are nil")
     func access() throws {
         let text = #"{"id": 9007199254740993, "at": 1.5, "big": 2.0, "tags": ["a", null], "live": true}"#
         let value = try JSONValue(Array(text.utf8))

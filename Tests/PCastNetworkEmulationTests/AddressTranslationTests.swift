@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import Testing
 
 struct AddressTranslationTests {
-    @Test("a rebinding gives an inner address another outer one, and the former leads nowhere")
+    @Test("a rebinding gives an inner address a new outer one, and the old one stops working")
     func rebinding() throws {
         var translation = AddressTranslation(outside: IPAddress(v4: 0xCB00_7101))
         let inner = try #require(TransportAddress("10.0.0.2:5000"))

@@ -5,7 +5,7 @@ import Testing
 struct NetworkLinkTests {
     private static let start = Instant(nanoseconds: 5_000_000_000)
 
-    /// Sends numbered packets at a steady pace, and answers when each arrived, in the order of arrival.
+    /// Sends numbered packets at a constant rate. Returns each arrival in order.
     private func arrivals(
         of count: Int, each interval: TimeSpan, size: Int = 1_000, through link: inout NetworkLink<Int>
     ) -> [(number: Int, after: TimeSpan)] {
@@ -19,7 +19,7 @@ struct NetworkLinkTests {
         return arrivals
     }
 
-    /// As a driver does it: at each deadline.
+    /// Drains the link like a driver, at each deadline.
     private func drain(
         _ link: inout NetworkLink<Int>, until end: Instant, into arrivals: inout [(Int, TimeSpan)]
     ) {
@@ -41,7 +41,7 @@ struct NetworkLinkTests {
         #expect(link.deadline == nil)
     }
 
-    @Test("random loss takes the share that it names, and by itself no two in a row more often than chance does")
+    @Test("random loss has the given rate, and consecutive losses only by chance")
     func randomLoss() {
         var link = link(LinkConditions(loss: .random(0.1)))
         let arrived = Set(arrivals(of: 50_000, each: .milliseconds(1), through: &link).map(\.number))
@@ -51,7 +51,7 @@ struct NetworkLinkTests {
         #expect(link.statistics.lost == 50_000 - arrived.count)
     }
 
-    @Test("bursts by Gilbert and Elliott have the share and the length that they were asked for")
+    @Test("bursts by Gilbert and Elliott have the given rate and length")
     func bursts() {
         let model = GilbertElliott(share: 0.05, length: 4)
         #expect(abs(model.share - 0.05) < 1e-12)
@@ -67,7 +67,7 @@ struct NetworkLinkTests {
         return Double(lost.count) / Double(bursts.count)
     }
 
-    @Test("jitter spreads arrivals, with overtaking or without it", arguments: [true, false])
+    @Test("jitter spreads arrivals, with or without reordering", arguments: [true, false])
     func jitter(reorders: Bool) {
         var link = link(
             LinkConditions(delay: .milliseconds(20), jitter: .milliseconds(10), reorders: reorders))
@@ -79,9 +79,9 @@ struct NetworkLinkTests {
         #expect(isOrdered != reorders)
     }
 
-    @Test("a rate spaces packets, and its queue refuses what is beyond its bound")
+    @Test("a rate spaces packets, and a full queue drops them")
     func rateAndQueue() {
-        // 1000 bytes each 2 ms are 4 Mbit/s, twice what passes; the queue is 50 ms, which are 12.5 packets.
+        // 1000 bytes every 2 ms are 4 Mbit/s, twice the rate of the link. The queue is 50 ms, which are 12.5 packets.
         var link = link(LinkConditions(rate: .kilobits(2_000), queue: .span(.milliseconds(50))))
         let arrivals = arrivals(of: 1_000, each: .milliseconds(2), through: &link)
         let gaps = zip(arrivals.dropFirst(100), arrivals.dropFirst(101)).map { $1.after - $0.after }
@@ -111,7 +111,7 @@ struct NetworkLinkTests {
         #expect(arrivals.count == 1_000)
     }
 
-    @Test("a stall holds everything for its time and lets it go at once")
+    @Test("a stall delays everything for its time and then delivers it at once")
     func stall() {
         var link = link(LinkConditions(stall: Stall(.milliseconds(200), each: .seconds(5))))
         let arrivals = arrivals(of: 1_000, each: .milliseconds(10), through: &link)
@@ -123,7 +123,7 @@ struct NetworkLinkTests {
         }
     }
 
-    @Test("packets arrive twice as often as asked for, larger ones than pass vanish, and none passes while down")
+    @Test("duplicates have the given rate, too large packets vanish, and none passes while down")
     func others() {
         var double = link(LinkConditions(duplication: 0.25))
         #expect(abs(arrivals(of: 10_000, each: .milliseconds(1), through: &double).count - 12_500) < 200)
@@ -140,7 +140,7 @@ struct NetworkLinkTests {
         #expect(numbers == Array(0..<100) + Array(200..<300))
     }
 
-    @Test("segments of a connection keep their order, and wait while the link is down instead of being lost")
+    @Test("segments of a connection keep their order, and wait while the link is down")
     func reliable() {
         var link = NetworkLink<Int>(
             LinkSchedule(LinkConditions(delay: .milliseconds(5), jitter: .milliseconds(50), loss: .random(0.5)))
@@ -157,7 +157,7 @@ struct NetworkLinkTests {
         #expect(link.statistics.lost == 0)
     }
 
-    @Test("the same seed and the same packets have the same fate, and another seed another one")
+    @Test("the same seed and packets have the same result, and another seed another one")
     func seeds() {
         func run(_ seed: UInt64) -> [Int] {
             var link = link(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastOverlay
 
-/// An overlay on a time that the test moves.
+/// An overlay on a time that the test advances.
 private struct Stage {
     var core: OverlayCore
     var now = Instant(nanoseconds: 1)
@@ -18,14 +18,14 @@ private struct Stage {
         return outputs
     }
 
-    /// What comes of it, without the pages' wakings.
+    /// Handles an input and returns its outputs, without wakings of the pages.
     @discardableResult
     mutating func handle(_ input: OverlayCore.Input) -> [OverlayCore.Output] {
         core.handle(input, at: now)
         return drain().filter { if case .wake = $0 { false } else { true } }
     }
 
-    /// Lets time go by, deadline by deadline.
+    /// Advances the time by each deadline.
     mutating func run(_ span: TimeSpan) -> [OverlayCore.Output] {
         let end = now + span
         var outputs: [OverlayCore.Output] = []
@@ -53,7 +53,7 @@ private struct Stage {
         return handle(.pageSaid(.init(number: page), envelope.text))
     }
 
-    /// A page that listens and has loaded.
+    /// Opens a page that listens and has loaded.
     mutating func attach(_ page: Int, isController: Bool = true) {
         handle(.pageOpened(.init(number: page), isController: isController))
         say("bridge.ready", from: page)
@@ -61,7 +61,7 @@ private struct Stage {
         _ = take(page)
     }
 
-    /// What waits for a page, each as its event's name and the text.
+    /// Takes the messages for a page, each with its event name and its text.
     mutating func take(_ page: Int) -> [(event: String, text: String)] {
         var taken: [(String, String)] = []
         while let outgoing = core.takeOutgoing(for: .init(number: page)) {
@@ -76,7 +76,7 @@ private struct Stage {
     }
 }
 
-@Suite("What an overlay decides")
+@Suite("The decisions of an overlay")
 struct OverlayCoreTests {
     private static func notified(_ outputs: [OverlayCore.Output]) -> [OverlayMessage] {
         outputs.compactMap { if case .notify(let message, _) = $0 { message } else { nil } }
@@ -86,7 +86,7 @@ struct OverlayCoreTests {
         outputs.compactMap { if case .command(let message) = $0 { message } else { nil } }
     }
 
-    @Test("it is created, loaded, paused, loaded again and destroyed, and pages are taken while it is loaded")
+    @Test("an overlay is created, loaded, paused, loaded again and destroyed, and accepts pages while loaded")
     func life() {
         var stage = Stage()
         #expect(stage.handle(.create) == [.created] && stage.handle(.create) == [])
@@ -128,7 +128,7 @@ struct OverlayCoreTests {
         #expect(stage.core.phase == .loading)
     }
 
-    @Test("nothing is sent before a page listens; then it is told what is so")
+    @Test("nothing is sent before a page listens; then it receives the current state")
     func replay() {
         var stage = Stage()
         stage.handle(.load)
@@ -151,7 +151,7 @@ struct OverlayCoreTests {
         #expect(told[3].text.contains("playing"))
     }
 
-    @Test("of the time the newest waits, everything else in order; a page that falls behind is closed, and told why")
+    @Test("only the newest time waits, the rest is in order, and a slow page is closed with a reason")
     func queue() {
         var stage = Stage()
         stage.handle(.load)
@@ -173,7 +173,7 @@ struct OverlayCoreTests {
         #expect(stage.take(2).map(\.event) == ["player.mute"], "the other one is not told less")
     }
 
-    @Test("a page that steers is obeyed, one that looks on is not")
+    @Test("only a controlling page has effects")
     func commands() {
         var stage = Stage()
         stage.handle(.load)
@@ -193,19 +193,19 @@ struct OverlayCoreTests {
         #expect(error.level == .warning && error.component == .bridgeConnectivity)
         #expect(stage.take(2).map(\.event) == ["bridge.error"] && stage.take(1).isEmpty)
         #expect(Self.notified(stage.say("poll.vote", from: 1)).first?.name == .bridgeMessage)
-        // What was played then is over.
+        // Requests for the earlier item are no longer valid.
         stage.handle(.epoch(4, isNewItem: true))
         #expect(stage.say("player.time", time, epoch: 3, from: 1) == [])
         #expect(stage.take(1).map(\.event) == ["bridge.error"])
         #expect(Self.commands(stage.say("player.time", time, epoch: 4, from: 1)) == [.bridgeTime(5)])
-        // What an application asks for is done as well.
+        // Requests of the application are performed as well.
         #expect(
             stage.handle(.post(.bridgeMute(true), isPublished: true)) == [
                 .notify(.bridgeMute(true), isPublished: true), .command(.bridgeMute(true)),
             ])
     }
 
-    @Test("two pages that follow each other's language do not answer each other for ever")
+    @Test("two pages that follow each other's language do not loop")
     func language() {
         var stage = Stage()
         stage.handle(.load)
@@ -227,7 +227,7 @@ struct OverlayCoreTests {
         #expect(Self.notified(stage.post(.appLanguage("no language"))).count == 2)
     }
 
-    @Test("what is wrong is told to who said it, a few times to the application, and is the end of too much of it")
+    @Test("errors are reported to the page, limited to the application, and too many close the page")
     func faults() {
         var stage = Stage()
         stage.handle(.load)
@@ -245,13 +245,13 @@ struct OverlayCoreTests {
         #expect(told.count { $0.event == "bridge.error" } == OverlayPage.mostFaults)
         #expect(told.last?.text == OverlayClosing.malformed.reason && stage.take(2).isEmpty)
         #expect(stage.say("player.mute", ["mute": .boolean(true)], from: 1) == [], "it is not heard any more")
-        // The same number again is an old message.
+        // A repeated number is an old message.
         let text = OverlayEnvelope("player.mute", ["mute": .boolean(true)], sequence: 1_000, epoch: 0).text
         #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).count == 1)
         #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).isEmpty)
     }
 
-    @Test("who says too much is closed")
+    @Test("a page that sends too much is closed")
     func flood() {
         var stage = Stage()
         stage.handle(.load)
@@ -262,12 +262,12 @@ struct OverlayCoreTests {
         #expect(stage.take(1).last?.text == OverlayClosing.tooManyMessages.reason)
         for page in 2...70 { stage.handle(.pageOpened(.init(number: page), isController: false)) }
         #expect(stage.take(70).map(\.text) == [OverlayClosing.tooManyPages.reason])
-        // They keep nobody out who steers.
+        // They do not prevent a controlling page.
         stage.attach(71)
         #expect(Self.commands(stage.say("player.mute", ["mute": .boolean(true)], from: 71)) == [.bridgeMute(true)])
     }
 
-    @Test("silence is a warning, then fatal, which destroys it; a sign of life in time is neither")
+    @Test("silence is a warning, then fatal, and destroys the overlay; a sign of life prevents both")
     func watchdog() {
         var stage = Stage()
         stage.handle(.load)
@@ -294,7 +294,7 @@ struct OverlayCoreTests {
         #expect(stage.take(1).map(\.event).suffix(2) == ["easelive.error", "close"])
     }
 
-    @Test("where nobody expects a page, none is missed; and one that came and was closed is not either")
+    @Test("without an expected page none is missed, also after one was closed")
     func timeout() {
         var stage = Stage(OverlayCore.Configuration(expectsPages: false))
         stage.handle(.load)
@@ -305,7 +305,7 @@ struct OverlayCoreTests {
         #expect(stage.run(.seconds(3_600 as Int64)) == [] && stage.core.phase == .loading)
     }
 
-    @Test("hidden keeps pages, disabled closes them when they were told, and is the end")
+    @Test("hidden keeps pages; disabled notifies and closes them, and is final")
     func status() {
         var stage = Stage()
         stage.handle(.load)
@@ -326,7 +326,7 @@ struct OverlayCoreTests {
         #expect(stage.take(2).map(\.text) == [OverlayClosing.disabled.reason])
     }
 
-    @Test("an error of the player is one of the overlay as well, and a fatal one is the end")
+    @Test("an error of the player is an error of the overlay, and a fatal one is final")
     func errors() {
         var stage = Stage()
         stage.handle(.load)
@@ -341,7 +341,7 @@ struct OverlayCoreTests {
         #expect(Self.notified(other.post(.appMessage("{"))).map(\.name) == [.appMessage, .easeLiveError])
     }
 
-    @Test("a hundred thousand random inputs break nothing", arguments: [1, 2, 3] as [UInt64])
+    @Test("a hundred thousand random inputs cause no failure", arguments: [1, 2, 3] as [UInt64])
     func random(seed: UInt64) {
         var generator = Generator(state: seed)
         var stage = Stage(OverlayCore.Configuration(fatal: seed == 3 ? .seconds(30 as Int64) : nil))

@@ -5,14 +5,14 @@ import Testing
 
 @testable import PCastOverlay
 
-/// A programme with a page that steers, and, where they are let in, others that lie.
+/// A program with a controlling page and, if admitted, hostile pages.
 private struct Programme {
     private var core = OverlayCore()
     private var now = Instant(nanoseconds: 1)
     private var sequence: Int64 = 0
-    /// What the page that steers was told.
+    /// The messages that the controlling page received.
     private(set) var told: [String] = []
-    /// What everybody heard, and the player was to do, but for warnings of what pages have done wrong.
+    /// The outputs for everybody and for the player, except warnings about pages.
     private(set) var outputs: [OverlayCore.Output] = []
     private(set) var warnings = 0
     private var liars: [Int] = []
@@ -52,7 +52,7 @@ private struct Programme {
         handle(.pageSaid(first, OverlayEnvelope(event, metadata, sequence: sequence, epoch: core.epoch).text))
     }
 
-    /// Something that happens anyway.
+    /// Performs a regular event.
     mutating func goOn(_ generator: inout SeededGenerator) {
         now = now + .milliseconds(Int64.random(in: 1...400, using: &generator))
         core.advance(to: now)
@@ -71,7 +71,7 @@ private struct Programme {
         }
     }
 
-    /// Something that a page without a token does.
+    /// Performs an action of a page without a token.
     mutating func lie(_ generator: inout SeededGenerator) {
         guard let liar = liars.randomElement(using: &generator), Int.random(in: 0..<8, using: &generator) > 0 else {
             lastLiar += 1
@@ -90,7 +90,7 @@ private struct Programme {
         }
     }
 
-    /// A message that means something, whole or with something wrong in it.
+    /// Returns a meaningful message, intact or with an error.
     private static func words(_ generator: inout SeededGenerator) -> String {
         let name = OverlayEventName.allCases.randomElement(using: &generator) ?? .bridgeReady
         let metadata: JSONObject = [
@@ -110,10 +110,10 @@ private struct Programme {
     }
 }
 
-@Suite("Pages of an overlay that lie")
+@Suite("Hostile pages of an overlay")
 struct OverlayHostilityTests {
     @Test(
-        "whatever pages without a token say, all others hear and are told what they are without them", arguments: 0..<20
+        "pages without a token have no effect on the others", arguments: 0..<20
     )
     func nothingChanges(seed: UInt64) {
         var (quiet, loud) = (Programme(), Programme())

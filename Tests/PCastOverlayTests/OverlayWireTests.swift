@@ -3,7 +3,7 @@ import PCastJSON
 import PCastOverlay
 import Testing
 
-@Suite("The wire between pages and overlays")
+@Suite("Messages between pages and overlays")
 struct OverlayWireTests {
     private func request(_ event: String, _ metadata: String) throws(OverlayWireError) -> OverlayRequest {
         let text = "{\"v\":1,\"event\":\"\(event)\",\"metadata\":\(metadata),\"seq\":1,\"epoch\":0}"
@@ -19,7 +19,7 @@ struct OverlayWireTests {
         }
     }
 
-    @Test("a message is read, and written as it stands in the documents")
+    @Test("a message is parsed, and written as documented")
     func envelope() throws {
         let text = #"{"v":1,"event":"player.time","metadata":{"timecode":1790000000000},"seq":7,"epoch":3}"#
         let envelope = try OverlayEnvelope(text: text)
@@ -31,7 +31,7 @@ struct OverlayWireTests {
         #expect(try OverlayEnvelope(text: #"{"v":1,"event":"a","seq":0,"epoch":0}"#).metadata.isEmpty)
     }
 
-    @Test("what is no message is told apart")
+    @Test("each invalid message has its own error")
     func faults() {
         #expect(failure("") == .malformed(at: 0))
         #expect(failure("[]") == .noMessage(field: "event"))
@@ -55,7 +55,7 @@ struct OverlayWireTests {
         }
     }
 
-    @Test("every request of a page is read")
+    @Test("every request of a page is parsed")
     func requests() throws {
         #expect(try request("bridge.ready", "{}") == .bridgeReady)
         #expect(try request("app.loading", "{}") == .appLoading)
@@ -88,7 +88,7 @@ struct OverlayWireTests {
     }
 
     @Test(
-        "a payload out of its bounds is refused",
+        "a payload out of range is rejected",
         arguments: [
             ("player.time", "{}"), ("player.time", #"{"timecode":"1"}"#), ("player.time", #"{"timecode":1e300}"#),
             ("player.time", #"{"timecode":1.5}"#), ("player.state", #"{"state":"flying"}"#),
@@ -105,7 +105,7 @@ struct OverlayWireTests {
         #expect(throws: OverlayWireError.self) { _ = try request(event, metadata) }
     }
 
-    @Test("what a player reports is read back by another overlay, and what is asked by a page of it")
+    @Test("a player's report is parsed by another overlay, and a page's request by the overlay")
     func bothWays() throws {
         let scale = VideoScale(scaleX: 0.5, scaleY: 0.25, pivotX: 1, pivotY: 0, duration: 300)
         let reports: [OverlayMessage] = [
@@ -129,7 +129,7 @@ struct OverlayWireTests {
         }
     }
 
-    @Test("an application's message has its own event's name, unless it takes another's")
+    @Test("an application's message has its own event's name, unless it uses another's")
     func appMessages() throws {
         let own = try OverlayReport(.appMessage(#"{"event":"poll.opened","metadata":{"id":4}}"#))
         #expect(own?.event == "poll.opened" && own?.metadata == #"{"id":4}"#)

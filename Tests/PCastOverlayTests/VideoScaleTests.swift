@@ -2,7 +2,7 @@ import PCastCore
 import PCastOverlay
 import Testing
 
-@Suite("Where the video goes")
+@Suite("The position of the video")
 struct VideoScaleTests {
     @Test("the pivot is the point that stays")
     func pivot() {
@@ -17,7 +17,7 @@ struct VideoScaleTests {
         ] { #expect(!wrong.isValid) }
     }
 
-    @Test("it moves there in its time, never back, and from wherever it is when it is sent elsewhere")
+    @Test("the video moves in its time, never back, and from its current position when redirected")
     func animation() {
         let start = Instant(nanoseconds: 1_000)
         var animation = VideoScaleAnimation()
@@ -27,7 +27,7 @@ struct VideoScaleTests {
         #expect(way.first == .full && way.last == VideoScaleFrame(x: 0.5, y: 0, width: 0.5, height: 0.5))
         #expect(zip(way, way.dropFirst()).allSatisfy { $0.width >= $1.width && $0.x <= $1.x && $1.y == 0 })
         #expect(abs(way[15].width - 0.75) < 1e-9)
-        // The right edge stays where it is.
+        // The right edge does not move.
         #expect(way.allSatisfy { abs($0.x + $0.width - 1) < 1e-9 })
         let turn = start + .milliseconds(150)
         animation.begin(VideoScale(scaleX: 1, scaleY: 1, duration: 100), at: turn)

@@ -27,7 +27,7 @@ import Testing
         return try JSONDecoder().decode(List.self, from: Data(answer.body.utf8))
     }
 
-    @Test("The list of streams is an application's own") func ownStreams() async throws {
+    @Test("the list of streams contains those of the application only") func ownStreams() async throws {
         try await TestPlatform.run { platform in
             let token = try Tokens.make { $0.forPublishingOnly().applyTag("red").applyTag("live") }
             let (stream, _) = try await platform.publish(token: token)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "Wrong credentials are 401 with a challenge, on this machine too",
+        "wrong credentials answer 401 with a challenge, on this machine too",
         arguments: [
             ("first", "wrong"), ("first", ""), ("first", "sesam"), ("first", "sesames"), ("second", "sesame"),
             ("third", "\u{0}"), ("", ""),
@@ -61,8 +61,7 @@ import Testing
         }
     }
 
-    @Test(
-        "No, broken or other credentials are 401", arguments: ["", "Basic", "Basic ???", "Basic Zmlyc3Q=", "Bearer x"])
+    @Test("invalid credentials answer 401", arguments: ["", "Basic", "Basic ???", "Basic Zmlyc3Q=", "Bearer x"])
     func brokenCredentials(authorization: String) async throws {
         try await TestPlatform.run { platform async throws in
             let headers = authorization.isEmpty ? [:] : ["Authorization": authorization]
@@ -70,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("Ending a stream tells publisher and viewer the reason") func censored() async throws {
+    @Test("ending a stream gives publisher and viewer the reason") func censored() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try await client.authenticate()
@@ -92,7 +91,7 @@ import Testing
         }
     }
 
-    @Test("A request to end that cannot be read is 400", arguments: ["", "nonsense", "{}", "[]", #"{"streamId":7}"#])
+    @Test("invalid requests to end a stream answer 400", arguments: ["", "nonsense", "{}", "[]", #"{"streamId":7}"#])
     func unreadable(body: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("DELETE", "/pcast/stream", basic("first", "sesame"), body: body)
@@ -100,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("/healthz says that all is well") func health() async throws {
+    @Test("/healthz reports a healthy platform") func health() async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", "/healthz")
             #expect(answer.status == 200)
@@ -108,7 +107,7 @@ import Testing
         }
     }
 
-    @Test("/metrics is in Prometheus' text format, version 0.0.4") func metrics() async throws {
+    @Test("/metrics has Prometheus' text format, version 0.0.4") func metrics() async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let answer = try await platform.send("GET", "/metrics")

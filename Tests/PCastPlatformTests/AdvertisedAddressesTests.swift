@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlatform
 
-@Suite("The addresses that candidates name")
+@Suite("The addresses of candidates")
 struct AdvertisedAddressesTests {
     private static let interfaces: [LocalAddress] = [
         LocalAddress(ip: .loopbackV4, interface: "lo", isLoopback: true, isRunning: true),
@@ -29,7 +29,7 @@ struct AdvertisedAddressesTests {
             listen: IPAddress(listen)!)
     }
 
-    @Test("A platform on loopback names that first, and then the addresses of interfaces, up or without a carrier")
+    @Test("a platform on loopback lists that first, and then the addresses of interfaces, with or without a carrier")
     func loopback() {
         let v4 = make("127.0.0.1")
         #expect(v4.localOnly == [.anyV4, IPAddress("::")!])
@@ -40,21 +40,21 @@ struct AdvertisedAddressesTests {
         #expect(texts(v6).first == "[::1]:8189" && texts(v6).count == 4)
     }
 
-    @Test("Of a family that could not be bound none is named")
+    @Test("an address family that could not be bound is not listed")
     func families() {
         #expect(texts(make("127.0.0.1"), Self.interfaces, [.v4]).allSatisfy { !$0.contains("2001") })
         #expect(texts(make("127.0.0.1"), Self.interfaces, []) == ["127.0.0.1:8189"])
         #expect(texts(make("0.0.0.0"), Self.interfaces, [.v4]).count == 3)
     }
 
-    @Test("What the operator names is all that is named, and nothing else is opened")
+    @Test("configured addresses are the only ones, and no others are opened")
     func named() {
         let addresses = make("127.0.0.1", named: ["203.0.113.5"])
         #expect(addresses.localOnly.isEmpty)
         #expect(texts(addresses) == ["203.0.113.5:8189"])
     }
 
-    @Test("A platform on one address names it alone; on every address, all of them; each with what STUN has told")
+    @Test("a platform on one address lists only that, on all addresses all of them, and each the result of STUN")
     func others() {
         let one = make("192.0.2.7", discovered: ["198.51.100.1:40000", "192.0.2.7:8189"])
         #expect(one.localOnly.isEmpty)
@@ -64,7 +64,7 @@ struct AdvertisedAddressesTests {
         #expect(texts(all).count == Self.interfaces.count)
     }
 
-    @Test("A host with hundreds of bridges does not fill answers with them")
+    @Test("a host with hundreds of bridges does not fill answers with them")
     func many() {
         let bridges = (1...200).map { number in
             LocalAddress(

@@ -8,7 +8,7 @@ import PCastWeb
 import Synchronization
 import Testing
 
-/// An application's backend: a web server that takes notifications, and answers each with the next of its statuses.
+/// An application's backend: a web server that receives notifications, and answers each with the next of its statuses.
 final class Backend: Sendable {
     struct Notification: Sendable {
         let path: String
@@ -34,7 +34,7 @@ final class Backend: Sendable {
 
         var content: Body? { try? JSONDecoder().decode(Body.self, from: Data(body)) }
 
-        /// Whether it was signed with the secret.
+        /// Whether the notification was signed with the secret.
         func isSigned(with secret: SigningSecret) -> Bool {
             let time = WallTime(millisecondsSinceEpoch: (Int64(timestamp) ?? 0) * 1_000)
             return secret.headers(id: id, at: time, body: body).contains { $0.value == signature }
@@ -50,9 +50,7 @@ final class Backend: Sendable {
         state.withLock { $0.statuses = statuses }
     }
 
-    /// Runs `body` with a backend on a free port.
-    ///
-    /// - Parameter statuses: of the first answers; those after them are 200.
+    /// Runs `body` with a backend on a free port. Its first answers have the given statuses, and later ones have 200.
     static func run(statuses: [Int] = [], _ body: (Backend, Int) async throws -> Void) async throws {
         let backend = Backend(statuses)
         let router = Router(context: WebRequestContext.self)
@@ -92,10 +90,10 @@ final class Backend: Sendable {
 
     var received: [Notification] { state.withLock { $0.received } }
 
-    /// From now on these are the next answers.
+    /// Sets the statuses of the next answers.
     func answer(_ statuses: [Int]) { state.withLock { $0.statuses = statuses } }
 
-    /// Waits for so many.
+    /// Waits for a number of notifications.
     func receives(_ count: Int) async throws -> [Notification] {
         _ = try await eventually { received.count >= count }
         return received

@@ -5,7 +5,7 @@ import PCastWeb
 import SwiftProtobuf
 import Testing
 
-/// Messages of the protocol that nobody should send.
+/// Invalid messages of the protocol.
 @Suite struct BrokenMessageTests {
     private func envelope(_ type: String, payload: [UInt8], id: String = "900") -> SignalingFrame {
         var request = MQRequest()
@@ -20,7 +20,7 @@ import Testing
         return try MQError(serializedBytes: response.payload).reason
     }
 
-    @Test("An unknown type, a cut payload and an id in use are answered with an error") func answeredErrors()
+    @Test("unknown types, truncated payloads and reused request IDs are answered with an error") func answeredErrors()
         async throws
     {
         try await TestPlatform.run { platform in
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "What cannot be read is passed over, until there is too much of it",
+        "invalid messages are ignored until there are too many of them",
         arguments: [
             SignalingFrame.text("this is no base 64!"), .text("AAAA"), .binary([0xFF, 0xFF, 0xFF]), .binary([]),
             .text(""),
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("A message beyond the limit closes the connection, and the platform lives") func tooLarge() async throws {
+    @Test("a message beyond the limit closes the connection, and the platform continues") func tooLarge() async throws {
         try await TestPlatform.run { platform in
             try? await ProtocolClient.run(platform) { client in
                 #expect(try await client.authenticate() != nil)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("Requests beyond those that may wait are rate-limited, and each is answered once") func flood() async throws {
+    @Test("requests beyond the maximum of pending ones are rate-limited, each once") func flood() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 #expect(try await client.authenticate() != nil)

@@ -5,7 +5,7 @@ import PCastPlatform
 import PCastWebRTC
 import Testing
 
-/// The certificate of the TLS port, which is another one when its files are.
+/// The certificate of the TLS port, which changes with its files.
 @Suite struct CertificateTests {
     /// A certificate and its key in files.
     private struct Pair {
@@ -21,7 +21,7 @@ import Testing
         var certificatePath: String { folder.appendingPathComponent("certificate.pem").path }
         var keyPath: String { folder.appendingPathComponent("key.pem").path }
 
-        /// As certificate agents do it: each file is replaced at once.
+        /// Replaces both files as certificate agents do: each atomically.
         mutating func renew() throws {
             let made = try SelfSignedCertificate.generate(at: MonotonicClock.wallTime())
             certificate = made.certificate
@@ -45,7 +45,7 @@ import Testing
 
     private func port(_ platform: TestPlatform) throws -> Int { try #require(platform.listening.tlsPort) }
 
-    @Test("A renewed pair is what new connections get, and who is connected goes on", .timeLimit(.minutes(5)))
+    @Test("new connections use a renewed certificate, and existing ones continue", .timeLimit(.minutes(5)))
     func renewed() async throws {
         var pair = try Pair()
         defer { pair.remove() }
@@ -67,7 +67,7 @@ import Testing
                 })
             #expect(try await old.isAnswered())
 
-            // One that is broken is told, and the last good one stays.
+            // A broken pair is reported, and the last valid one is kept.
             try pair.breakKey()
             #expect(try await eventually { log.lines.contains { $0.contains("the certificate of before stays") } })
             let still = try await TLSConnection(port: try port(platform))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("Asked to apply the same configuration, it reads the pair again at once", .timeLimit(.minutes(5)))
+    @Test("applying the same configuration reads the certificate again at once", .timeLimit(.minutes(5)))
     func asked() async throws {
         var pair = try Pair()
         defer { pair.remove() }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("A certificate without its key, or with another's, is no start")
+    @Test("a certificate without its key, or with another's, prevents the start")
     func halves() async throws {
         var pair = try Pair()
         defer { pair.remove() }

@@ -3,9 +3,9 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// A client closes its media connection first, and says afterwards why its stream ends.
+/// A client that closes its media connection first, and then gives the reason of its stream's end.
 @Suite("A reason after the media connection") struct ClosedConnectionTests {
-    /// A stream or a viewing whose media connection is there.
+    /// Joins with a stream or a viewing whose media connection is established.
     private static func join(
         _ client: ProtocolClient, _ peer: MediaPeer, origin: String? = nil
     ) async throws -> String {
@@ -21,7 +21,7 @@ import Testing
 
     private struct Failure: Error {}
 
-    /// Runs `body` with a publisher and a viewer, each in a session of its own.
+    /// Runs `body` with a publisher and a viewer, each in its own session.
     private static func run(
         reasonTimeout: TimeSpan,
         _ body: @Sendable (_ publishing: Side, _ viewing: Side, TestPlatform) async throws -> Void
@@ -49,10 +49,10 @@ import Testing
         let stream: String
     }
 
-    /// Longer than any test takes.
+    /// This is longer than any test takes.
     private static let ample = TimeSpan.seconds(600)
 
-    @Test("DestroyStream after the publisher's connection gives the reason to publisher and viewers")
+    @Test("DestroyStream after the publisher's connection has closed gives the reason to publisher and viewers")
     func publisher() async throws {
         try await Self.run(reasonTimeout: Self.ample) { publishing, viewing, platform in
             try await publishing.peer.close()
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("DestroyStream after a viewer's connection gives the reason of the viewing, and the stream goes on")
+    @Test("DestroyStream after a viewer's connection has closed gives the viewing's reason, and the stream continues")
     func viewer() async throws {
         try await Self.run(reasonTimeout: Self.ample) { publishing, viewing, platform in
             try await viewing.peer.close()
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("Without DestroyStream both end normally when its time is over") func nothing() async throws {
+    @Test("without DestroyStream both end normally after the timeout") func nothing() async throws {
         try await Self.run(reasonTimeout: .milliseconds(50)) { publishing, viewing, platform in
             try await publishing.peer.close()
             #expect(try await publishing.client.reason(publishing.stream) == "ended")
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("A stream whose connection is closed is not published again under its name") func resumed() async throws {
+    @Test("a stream with a closed connection cannot be published again under its ID") func resumed() async throws {
         try await Self.run(reasonTimeout: Self.ample) { publishing, viewing, _ in
             try await publishing.peer.close()
             #expect(

@@ -2,7 +2,7 @@ import Testing
 
 @Suite struct CrossOriginTests {
     @Test(
-        "WH2: preflights for POST, PATCH and DELETE pass without a token",
+        "preflights for POST, PATCH and DELETE pass without a token",
         arguments: [
             ("/whip", "POST"), ("/whep", "POST"), ("/whep/stream-x", "POST"), ("/whip/resource/x", "PATCH"),
             ("/whip/resource/x", "DELETE"), ("/whep/resource/x", "PATCH"), ("/whep/resource/x", "DELETE"),
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "WH2: answers expose their headers, on errors too",
+        "answers expose their headers, also on errors",
         arguments: [
             ("POST", "/whip", 401), ("POST", "/whep/stream-x", 401), ("GET", "/whip", 204), ("PUT", "/whip", 405),
             ("DELETE", "/whip/resource/x", 404), ("DELETE", "/whep/resource/x", 404), ("GET", "/whip/a/b/c", 404),
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("WH2: an answer of success exposes its headers") func wh2Created() async throws {
+    @Test("a successful answer exposes its headers") func wh2Created() async throws {
         try await TestPlatform.run { platform in
             let token = try Tokens.publishing()
             let answer = try await platform.post(
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "pages of other sites read where the platform is, and errors of these routes",
+        "pages of other sites can read the platform's address and errors of these routes",
         arguments: [
             ("GET", "/pcast/endPoints", 200), ("GET", "/pcast/endPoint", 200), ("PUT", "/pcast/endPoints", 405),
             ("GET", "/telemetry/metrics", 405), ("POST", "/telemetry/other", 404),
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(
-        "Nothing else is given to pages of other sites",
+        "pages of other sites receive nothing else",
         arguments: ["/", "/pcast/streams", "/metrics", "/pcast/endPointsAndMore"])
     func otherDoorsAreClosed(path: String) async throws {
         try await TestPlatform.run { platform in

@@ -9,7 +9,7 @@ import Testing
 
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test("A login lasts twelve hours while it is used, and half an hour while it is not") func expiry() {
+    @Test("a login lasts twelve hours while it is used, and half an hour while it is not") func expiry() {
         var logins = DashboardLogins()
         logins.open("a", of: first, at: at(0))
         logins.open("b", of: first, at: at(0))
@@ -22,14 +22,14 @@ import Testing
         #expect(logins.count == 0)
     }
 
-    @Test("Who logs out is out at once") func close() {
+    @Test("a logout is effective at once") func close() {
         var logins = DashboardLogins()
         logins.open("a", of: first, at: at(0))
         logins.close("a")
         #expect(logins.application(of: "a", at: at(1)) == nil)
     }
 
-    @Test("There is room for a thousand; then the one that was used longest ago ends") func capacity() {
+    @Test("a thousand logins are possible, and then the least recently used one ends") func capacity() {
         var logins = DashboardLogins()
         for number in 0..<1_000 { logins.open("\(number)", of: first, at: at(Int64(number))) }
         #expect(logins.application(of: "0", at: at(1_000)) == first)
@@ -39,7 +39,7 @@ import Testing
         #expect(logins.application(of: "0", at: at(1_002)) == first)
     }
 
-    @Test("Ten attempts may fail at once, then one each six seconds, for each address by itself") func attempts() {
+    @Test("ten attempts may fail at once, then one every six seconds, for each address") func attempts() {
         var attempts = LoginAttempts()
         let (mine, other) = (IPAddress("192.0.2.1"), IPAddress("192.0.2.2"))
         for _ in 0..<10 {
@@ -55,14 +55,14 @@ import Testing
         #expect(attempts.wait(of: mine, at: at(3_600)) == .zero)
     }
 
-    @Test("Who has a network of IPv6 has the attempts of one address") func network() {
+    @Test("an IPv6 network has the attempts of one address") func network() {
         var attempts = LoginAttempts()
         for number in 0..<10 { attempts.noteFailure(of: IPAddress("2001:db8::\(number)"), at: at(0)) }
         #expect(attempts.wait(of: IPAddress("2001:db8::ffff"), at: at(0)) > .zero)
         #expect(attempts.wait(of: IPAddress("2001:db8:0:1::1"), at: at(0)) == .zero)
     }
 
-    @Test("A crowd of addresses shares what is left when there is no room to remember each") func crowd() {
+    @Test("many addresses share the remaining attempts if not each can be remembered") func crowd() {
         var attempts = LoginAttempts()
         for number in 0..<LoginAttempts.capacity {
             attempts.noteFailure(of: IPAddress("10.0.\(number / 256).\(number % 256)"), at: at(0))
@@ -70,7 +70,7 @@ import Testing
         for _ in 0..<10 { attempts.noteFailure(of: IPAddress("192.0.2.1"), at: at(0)) }
         #expect(attempts.wait(of: IPAddress("192.0.2.2"), at: at(0)) > .zero)
         #expect(attempts.wait(of: IPAddress("10.0.0.1"), at: at(0)) == .zero)
-        // Six seconds later the crowd is forgiven, and there is room again.
+        // Six seconds later the attempts have recovered, and there is capacity again.
         attempts.noteFailure(of: IPAddress("192.0.2.3"), at: at(6))
         #expect(attempts.wait(of: IPAddress("192.0.2.4"), at: at(6)) == .zero)
     }

@@ -4,7 +4,7 @@ import PCastIO
 import PCastPlatform
 import Testing
 
-/// The dashboard's login, and what its cookie opens.
+/// The dashboard's login, and the access by its cookie.
 @Suite struct DashboardTests {
     private static let script = ["PCast-Dashboard": "1"]
 
@@ -18,12 +18,12 @@ import Testing
             "POST", "/dashboard/login", headers, body: #"{"applicationId":"\#(id)","secret":"\#(secret)"}"#)
     }
 
-    /// Name and value, as a browser sends them back.
+    /// Returns name and value of the cookie, as a browser sends them.
     private func cookie(_ answer: TestPlatform.Answer) throws -> String {
         String(try #require(answer.header("Set-Cookie")).prefix { $0 != ";" })
     }
 
-    @Test("Who has not logged in is shown a page to do so; who has, the dashboard") func pages() async throws {
+    @Test("without a login a login page is shown, and with one the dashboard") func pages() async throws {
         try await TestPlatform.run { platform in
             let before = try await platform.send("GET", "/")
             #expect(before.body.contains("id=\"login\"") && before.body.contains("pcast publish"))
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("The cookie is for this platform alone, and no script reads it") func attributes() async throws {
+    @Test("the cookie is for this platform only and hidden from scripts") func attributes() async throws {
         try await TestPlatform.run { platform in
             let answer = try await logIn(platform)
             #expect(answer.status == 200 && answer.body == #"{"applicationId":"first"}"#)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("Behind a proxy that speaks HTTPS to the browser, the cookie is for HTTPS alone")
+    @Test("behind an HTTPS proxy the cookie is for HTTPS only")
     func proxied() async throws {
         let secure = ["X-Forwarded-Proto": "https"]
         let configure: (inout PlatformConfiguration) -> Void = { $0.trustedProxies = [IPNetwork("127.0.0.1")!] }
@@ -61,7 +61,7 @@ import Testing
             #expect(cookie.hasPrefix("__Host-pcast-login-") && cookie.hasSuffix("; Secure"))
             let page = try await platform.send("GET", "/", secure.merging(["Cookie": try self.cookie(answer)]) { $1 })
             #expect(page.body.contains("id=\"cards\""))
-            // By HTTP it came all the way, or the field is of the client's making; the last proxy's word counts.
+            // The request came over HTTP, or the client wrote the field. The last proxy's value counts.
             for scheme in ["http", "https, http", "", "https;"] {
                 let other = try await logIn(
                     platform, headers: Self.script.merging(["X-Forwarded-Proto": scheme]) { $1 })
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("A picture on the dashboard is no viewer: it counts nowhere, and takes nobody's place")
+    @Test("a preview on the dashboard does not count as a viewer and uses no capacity")
     func preview() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.viewers] = 1 }) { platform in
             let (stream, publisher) = try await platform.publish()
@@ -101,7 +101,7 @@ import Testing
             ] { #expect(try await platform.figure(name) == 0, "\(name)") }
             let view = try await platform.post("/whep/\(stream)", try Offers.viewer())
             #expect(view.status == 201)
-            // Without the page's header the cookie says nothing, and another application's cookie is none.
+            // Without the page's header field the cookie is not accepted, nor is another application's cookie.
             #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), headers: cookie).status == 503)
             let foreign = try self.cookie(try await logIn(platform, "second", "treasure"))
             let theirs = Self.script.merging(["Cookie": foreign]) { $1 }
@@ -118,23 +118,23 @@ import Testing
     }
 
     @Test(
-        "Wrong credentials open nothing",
+        "wrong credentials give no access",
         arguments: [("first", "wrong"), ("first", ""), ("first", "treasure"), ("third", "sesame"), ("", "")])
     func wrong(id: String, secret: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await logIn(platform, id, secret)
             #expect(answer.status == 401)
             #expect(answer.header("Set-Cookie") == nil)
-            // A browser would ask by a window of its own.
+            // With this field a browser would open its own login dialog.
             #expect(answer.header("WWW-Authenticate") == nil)
         }
     }
 
-    @Test("After ten failures an address waits, also with the right secret") func rate() async throws {
+    @Test("after ten failures an address must wait, even with the right secret") func rate() async throws {
         try await TestPlatform.run { platform in
             var answer = try await logIn(platform, "first", "wrong")
             var attempts = 1
-            // A machine that takes seconds for an attempt has one more now and then.
+            // If each attempt takes seconds, further attempts become available.
             while answer.status == 401, attempts < 200 {
                 answer = try await logIn(platform, "first", "wrong")
                 attempts += 1
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test(
-        "No page of another site logs in, asks or ends anything",
+        "pages of other sites cannot log in, read or end anything",
         arguments: [
             [:], ["PCast-Dashboard": "1", "Origin": "https://evil.example"],
             ["PCast-Dashboard": "1", "Origin": "null"],
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test("A login is asked for as JSON") func form() async throws {
+    @Test("a login must be JSON") func form() async throws {
         try await TestPlatform.run { platform in
             let headers = Self.script.merging(["Content-Type": "application/x-www-form-urlencoded"]) { $1 }
             #expect(try await logIn(platform, headers: headers).status == 403)
@@ -182,8 +182,7 @@ import Testing
         }
     }
 
-    @Test("The cookie opens what is the application's own, and nothing else, until it logs out") func own() async throws
-    {
+    @Test("the cookie gives access to the application's own data only, until logout") func own() async throws {
         try await TestPlatform.run { platform in
             let (stream, _) = try await platform.publish()
             let ours = Self.script.merging(["Cookie": try cookie(try await logIn(platform))]) { $1 }
@@ -233,7 +232,7 @@ import Testing
         return try JSONDecoder().decode(Listed.self, from: Data(answer.body.utf8))
     }
 
-    @Test("Streams are listed the newest first too, in parts, live ones and ended ones") func newest() async throws {
+    @Test("streams can be listed newest first, in parts, live and ended") func newest() async throws {
         try await TestPlatform.run { platform in
             var published: [String] = []
             for _ in 0..<5 { published.append(try await platform.publish().stream) }
@@ -262,7 +261,7 @@ import Testing
         }
     }
 
-    @Test("A stream tells who publishes it, by which door, and in which codecs") func publisher() async throws {
+    @Test("a stream's details contain its publisher's client, protocol and codecs") func publisher() async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let whip = try #require(try await list(platform, "").streams.first)
@@ -285,7 +284,7 @@ import Testing
         let samples: [Sample]
     }
 
-    @Test("A stream that plays has a history, to its own application") func history() async throws {
+    @Test("a live stream has a history for its own application") func history() async throws {
         try await TestPlatform.run { platform in
             let (stream, resource) = try await platform.publish()
             let path = "/pcast/stream/\(stream)/history"
@@ -309,7 +308,7 @@ import Testing
     }
 
     @Test(
-        "A token is good for as long as asked for, within bounds",
+        "a token is valid for the requested time within bounds",
         arguments: [nil, 1, 600, 2_678_400, 0, 2_678_401, -1])
     func lifetime(seconds: Int?) async throws {
         try await TestPlatform.run { platform in

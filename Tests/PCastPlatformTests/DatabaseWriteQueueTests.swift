@@ -7,7 +7,7 @@ import Testing
 @testable import PCastDatabase
 @testable import PCastPlatform
 
-/// What writes the records.
+/// The writing of the database.
 @Suite struct JournalTests {
     private let application = ApplicationID("studio")
 
@@ -21,7 +21,7 @@ import Testing
     private func withJournal(_ body: (DatabaseWriteQueue, Records, LogRecord) async throws -> Void) async throws {
         let records = try Records.inMemory()
         let log = LogRecord()
-        // However busy the machine is, what is committed is waited for.
+        // The timeout exceeds any delay of a busy machine.
         let writeQueue = DatabaseWriteQueue(records, logger: log.logger, timeout: .seconds(600)) {}
         let task = Task { await writeQueue.run() }
         try await body(writeQueue, records, log)
@@ -33,7 +33,7 @@ import Testing
         try await records.streams(.init(application), limit: 100_000).elements.count
     }
 
-    @Test("What is committed is in the records when it returns, and all that came before it") func commits()
+    @Test("a committed change and all earlier ones are in the database when the call returns") func commits()
         async throws
     {
         try await withJournal { writeQueue, records, _ async throws in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("What was noted is written before the end") func end() async throws {
+    @Test("pending changes are written before the end") func end() async throws {
         let records = try Records.inMemory()
         let writeQueue = DatabaseWriteQueue(records, logger: Logger(label: "test")) {}
         for number in 0..<5_000 { writeQueue.note(starting(number)) }
@@ -53,7 +53,7 @@ import Testing
         #expect(try await count(records) == 5_000)
     }
 
-    @Test("A full disk holds nobody up, is counted and told once, and nothing is lost when there is room again")
+    @Test("a full disk delays nobody, is counted and reported once, and loses nothing")
     func fullDisk() async throws {
         try await withJournal { writeQueue, records, log async throws in
             await writeQueue.commit(starting(0))
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("A change that the records refuse is given up alone") func refused() async throws {
+    @Test("a change that the database rejects is dropped alone") func refused() async throws {
         try await withJournal { writeQueue, records, _ async throws in
             try await records.database.write { db in
                 try db.execute(

@@ -6,14 +6,14 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// The end of a platform: everyone is told, what is owed is delivered, and it takes no longer than it may.
+/// The end of a platform: clients are notified, pending notifications are delivered, and the time is bounded.
 @Suite struct DrainTests {
     @Test(
-        "While it closes it lets nobody in and says so; publishers, viewers and backends are told of the maintenance",
+        "while closing it rejects clients, and publishers, viewers and backends receive maintenance",
         .timeLimit(.minutes(5)))
     func draining() async throws {
         try await Backend.run { backend, port in
-            // One address never answers, so that the end takes as long as it may.
+            // One address never answers, so the end takes the maximum time.
             let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .bind(host: "127.0.0.1", port: 0).get()
             let records = StorageConfiguration(webhookAllowedNetworks: [IPNetwork("127.0.0.0/8")!])
@@ -42,7 +42,7 @@ import Testing
                     let ends = try await backend.receives(6).filter { $0.content?.what == "ended" }
                     #expect(ends.map { $0.content?.data.reason } == ["maintenance", "maintenance"])
                     await platform.isOver()
-                    // A machine that does other things as well may take a little longer.
+                    // A busy machine may take a little longer.
                     #expect(MonotonicClock.now() - before < .seconds(60))
                 }
             }

@@ -5,9 +5,9 @@ import PCastSignaling
 import PCastWeb
 import Testing
 
-/// Limits, as they are told at every door.
+/// The limits at every endpoint.
 @Suite struct EndpointLimitTests {
-    @Test("A platform that is full says `capacity` at every door, and takes the next when somebody leaves")
+    @Test("a full platform answers capacity at every endpoint, and admits a client when another leaves")
     func capacity() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.limits[.streams] = 1
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("What is refused is counted by the limit that was reached") func counted() async throws {
+    @Test("rejections are counted by the limit that was reached") func counted() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.limits[.streams] = 1
             $0.limits[.viewersPerApplication] = 0
@@ -58,7 +58,7 @@ import Testing
             #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="streams"}"#) == 1)
             #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="viewers-per-application"}"#) == 2)
             #expect(try await platform.figure(#"pcast_requests_rejected_total{limit="viewers"}"#) == 0)
-            // A second one at this address would have less than a stream needs.
+            // A second stream at this address would have less bandwidth than a stream needs.
             var configuration = platform.configuration
             configuration.limits[.streams] = 2
             _ = try await platform.platform.apply(configuration)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("A session that comes back has its place, also where there is none left") func comesBack() async throws {
+    @Test("a returning session keeps its place even without further capacity") func comesBack() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.sessions] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in
                 let session = try #require(try await client.authenticate())
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// At one time, as what comes one after the other on a busy machine may not come too often.
+    /// Sends requests concurrently, because sequential requests on a busy machine may not exceed a rate.
     private static func together<Answer: Sendable>(
         _ count: Int, _ ask: @escaping @Sendable () async throws -> Answer
     ) async throws -> [Answer] {
@@ -89,9 +89,9 @@ import Testing
         }
     }
 
-    @Test("Who asks too often is told `rate-limited` at every door, and health is told always")
+    @Test("too many requests are answered with rate-limited at every endpoint, but never at the health route")
     func rateLimited() async throws {
-        // Five at once, and one more each second.
+        // The limit is five at once, and one more each second.
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
             let statuses = try await Self.together(20) { try await platform.send("GET", "/publish").status }
             #expect(statuses.count { $0 == 200 } >= 5)
@@ -105,7 +105,7 @@ import Testing
             #expect(rest.body.contains(#""status":"rate-limited""#))
             #expect(rest.header("Retry-After") != nil)
             for _ in 0..<20 { #expect(try await platform.send("GET", "/healthz").status == 200) }
-            // A WebSocket is a request like another.
+            // A WebSocket counts as a request.
             await #expect(throws: (any Error).self) {
                 _ = try await Self.together(20) {
                     try await ProtocolClient.run(platform) { client in
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("Sessions, streams and views are begun no more often than they may, on any door") func joins() async throws {
+    @Test("sessions, streams and views are started within their rate at every endpoint") func joins() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("Behind a proxy that is trusted each client has limits of its own, and tokens see the client's address")
+    @Test("behind a trusted proxy each client has its own limits, and tokens apply to the client's address")
     func proxied() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.limits[.streamsPerAddress] = 1
@@ -146,14 +146,14 @@ import Testing
             #expect(try await publish("192.0.2.1", any) == 503)
             #expect(try await publish("192.0.2.1, 192.0.2.2", any) == 201)
             #expect(try await publish("192.0.2.9, 192.0.2.2", any) == 503)
-            // Somebody elsewhere is not on this machine, where no token is needed.
+            // A remote client is not on this machine and therefore needs a token.
             let stranger = try await platform.post(
                 "/whip", try Offers.publisher(), headers: ["X-Forwarded-For": "192.0.2.3"])
             #expect(stranger.status == 401)
         }
     }
 
-    @Test("A proxy that nobody has named is not believed") func unnamed() async throws {
+    @Test("a proxy that is not configured is not trusted") func unnamed() async throws {
         try await TestPlatform.run { platform in
             let token = try Tokens.make { $0.forPublishingOnly().forRemoteAddress("192.0.2.1") }
             let answer = try await platform.post(

@@ -4,41 +4,41 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// Each restriction of a token at each door: one table, one answer.
-@Suite("Every door judges every token alike") struct EndpointTokenTests {
+/// Each restriction of a token at each endpoint, from one table.
+@Suite("Every endpoint applies all restrictions of tokens") struct EndpointTokenTests {
     enum Door: String, CaseIterable, Sendable {
         case session, publishing, viewing, whip, whep, whepOfStream, administration
 
         var publishes: Bool { self == .publishing || self == .whip }
         var views: Bool { self == .viewing || self == .whep || self == .whepOfStream }
 
-        /// The kind of token that it takes.
+        /// Builds the kind of token that the endpoint accepts.
         func right(_ builder: EdgeTokenBuilder) -> EdgeTokenBuilder {
             publishes
                 ? builder.forPublishingOnly() : views ? builder.forStreamingOnly() : builder.forAuthenticationOnly()
         }
     }
 
-    /// What is wrong with a token.
+    /// The faults of a token.
     enum Fault: String, CaseIterable, Sendable {
         case expired, forged, changed, cut, lengthened, unreadable, notADigest, unknownApplication
         case authenticationKind, publishingKind, streamingKind
         case otherSession, endedSession, otherAddress, unreadableAddress, otherStream, otherTag
 
-        /// Whether a door can meet it.
+        /// Whether the fault can occur at an endpoint.
         func concerns(_ door: Door) -> Bool {
             switch self {
             case .authenticationKind: door != .session && door != .administration
-            // A session that is opened by a stream's token is good for that token alone.
+            // A session that is opened by a stream's token is valid for that token only.
             case .publishingKind: door.views
             case .streamingKind: door.publishes
-            // Without an id in the request the newest that fits is meant, or none.
+            // Without an ID in the request the newest matching stream is selected, or none.
             case .otherStream, .otherTag: door == .whepOfStream || door == .viewing
             default: true
             }
         }
 
-        /// The word of the log.
+        /// The word for the restriction in the log.
         var restriction: String {
             switch self {
             case .expired: "expired"
@@ -58,7 +58,7 @@ import Testing
         let platform: TestPlatform
         let record: LogRecord
         let stream: String
-        /// Of a session that has said goodbye.
+        /// A session that has ended.
         let endedSession: String
     }
 
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// The same with other words under the same digest: it expires a digit later.
+    /// Returns the token with a modified text and the same digest, so that it would expire later.
     private static func changed(_ token: String) throws -> String {
         let prefix = "DIGEST:"
         let envelope = String(
@@ -96,7 +96,7 @@ import Testing
         return prefix + Base64.encode(Array(changed.utf8))
     }
 
-    /// What a door answers: true for let in, false for `unauthorized`, nil for anything else.
+    /// Returns the endpoint's answer: true for success, false for `unauthorized`, nil for anything else.
     private func knock(_ door: Door, _ token: String, _ scene: Scene) async throws -> Bool? {
         let platform = scene.platform
         return switch door {
@@ -132,7 +132,7 @@ import Testing
         return isIn(await box.value)
     }
 
-    /// The session is opened with another token, so that it is the stream's token that is judged.
+    /// The session is opened with another token, so that the stream's token is the one that is checked.
     private func inSession(
         _ platform: TestPlatform, _ ask: @escaping @Sendable (ProtocolClient) async throws -> RequestStatus?
     ) async throws -> Bool? {
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(
-        "It is “unauthorized”, and the log names the restriction and never the token", arguments: Door.allCases)
+        "a faulty token is unauthorized, and the log names the restriction but no token", arguments: Door.allCases)
     func faults(door: Door) async throws {
         try await run { scene in
             for fault in Fault.allCases where fault.concerns(door) {
@@ -174,7 +174,7 @@ import Testing
                 let before = scene.record.lines.count
                 #expect(try await knock(door, token, scene) == false, "\(fault) at \(door)")
                 let lines = scene.record.lines.dropFirst(before)
-                // The interface for backends takes no token at all, and does not read one.
+                // The backend's interface accepts no token and does not read one.
                 let word = door == .administration ? "application credentials" : fault.restriction
                 #expect(lines.contains { $0.contains(word) }, "\(fault) at \(door): \(lines)")
                 let secret = token.dropFirst("DIGEST:".count).dropFirst(60).prefix(40)
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("A token without fault opens its door", arguments: Door.allCases.filter { $0 != .administration })
+    @Test("a valid token gives access", arguments: Door.allCases.filter { $0 != .administration })
     func good(door: Door) async throws {
         try await run { scene in
             let kind = { (builder: EdgeTokenBuilder) in door.right(builder) }
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test("In a session of one application another's token is unauthorized, however good it is elsewhere")
+    @Test("in a session of one application another's token is unauthorized")
     func foreignApplication() async throws {
         try await run { scene in
             for kind in [true, false] {
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test("A session's own token, played again in another session or at a door without one, is unauthorized")
+    @Test("a session's token is unauthorized in another session or at an endpoint without one")
     func replayed() async throws {
         try await run { scene in
             try await ProtocolClient.run(scene.platform) { client in

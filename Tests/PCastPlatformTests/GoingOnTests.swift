@@ -4,7 +4,7 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// Who goes on with a stream, or takes it over, at a platform that has no room for one more.
+/// Clients that resume or take over a stream on a platform without further capacity.
 @Suite struct GoingOnTests {
     private static func request(
         _ token: String, _ options: [String], origin: String? = nil, offer: String
@@ -16,11 +16,11 @@ import Testing
         return .setupStream(message)
     }
 
-    @Test("Going on with a stream and with a viewing takes no second place") func places() async throws {
+    @Test("resuming a stream or a viewing takes no second place") func places() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.limits[.streams] = 1
             $0.limits[.viewers] = 1
-            // Room for one.
+            // The bandwidth suffices for one stream.
             $0.limits[.bitrate] = 100_000
         }
         try await TestPlatform.runConfigured(configure: configure) { platform in
@@ -43,21 +43,21 @@ import Testing
         }
     }
 
-    @Test("Who takes nothing over begins a stream, which is one place and one join") func nothing() async throws {
+    @Test("a client that resumes nothing starts a stream, with one place and one join") func nothing() async throws {
         let configure: (inout PlatformConfiguration) -> Void = { $0.limits[.streams] = 1 }
         try await TestPlatform.runConfigured(configure: configure) { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
                 let request = Self.request("", ["resume"], offer: try Offers.publisher())
                 let stream = try #require(try await client.setUp(request))
-                // Its own session takes it over, and is no one more.
+                // Its own session resumes it, which does not count as another stream.
                 #expect(try await client.setUp(request) == stream)
                 #expect(try await platform.figure("pcast_streams") == 1)
             }
         }
     }
 
-    @Test("Where there is no bitrate left, a stream that would go on waits for some") func bitrate() async throws {
+    @Test("without remaining bandwidth, a resumed stream waits for some") func bitrate() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlatform
 
-@Suite("The mark of the tide")
+@Suite("The policy of returning memory")
 struct TideMarkTests {
     private func times(_ counts: [(second: Double, count: Int)]) -> [Double] {
         var mark = HeapTrimPolicy()
@@ -12,7 +12,7 @@ struct TideMarkTests {
         }.map(\.second)
     }
 
-    @Test("It is told when half of many have gone, again when half of those, and once after the aftermath")
+    @Test("memory is returned when half of many peers have left, again at half of those, and once afterwards")
     func ebb() {
         let told = times([
             (0, 0), (1, 100), (2, 1_000), (3, 600), (4, 500), (5, 300), (6, 20), (7, 0), (35, 0), (36, 0), (37, 0),
@@ -21,7 +21,7 @@ struct TideMarkTests {
         #expect(told == [4, 6, 36])
     }
 
-    @Test("It is told once when many have come and nobody comes any more, and again when as many more have")
+    @Test("memory is returned once after many peers have joined, and again after as many more")
     func flood() {
         let told = times([
             (0, 0), (1, 150), (2, 200), (3, 500), (7, 500), (8, 500), (9, 500), (20, 650), (30, 650), (31, 700),
@@ -30,7 +30,7 @@ struct TideMarkTests {
         #expect(told == [8, 37])
     }
 
-    @Test("Few are not worth it")
+    @Test("a few peers cause no return of memory")
     func few() {
         #expect(times([(0, HeapTrimPolicy.least - 1), (1, 0), (2, HeapTrimPolicy.least - 1), (99, 0)]) == [])
     }

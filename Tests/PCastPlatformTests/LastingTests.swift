@@ -8,16 +8,16 @@ import Testing
 
 @testable import PCastDatabase
 
-/// A directory of a test's own, which is gone after it.
+/// Runs `body` with a temporary directory.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
     let path = NSTemporaryDirectory() + "pcast-platform-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: path) }
     try await body(path)
 }
 
-/// What is there after a restart.
+/// The data that persists over a restart.
 @Suite struct LastingTests {
-    @Test("Streams and their viewers are remembered over a restart, with applications and sessions") func restart()
+    @Test("streams, viewers, applications and sessions persist over a restart") func restart()
         async throws
     {
         try await withTemporaryDirectory { directory in
@@ -35,7 +35,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                 }
                 session = await opened.id
             }
-            // The applications are those of before.
+            // The applications are the previous ones.
             try await TestPlatform.run(applications: [], records: keeping) { platform in
                 #expect(platform.listening.applications.map(\.id.description) == ["first", "second"])
                 let past = try await platform.ask("GET", "/pcast/stream/\(stream)")
@@ -52,7 +52,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                 try await ProtocolClient.run(platform) { client async throws in
                     #expect(try await client.authenticate(own, session: known) == known)
                 }
-                // Who began it is remembered, too.
+                // The owner of a session persists, too.
                 try await ProtocolClient.run(platform) { client async throws in
                     let other = try Tokens.make { $0.withCapability("other") }
                     #expect(try await client.authenticate(other, session: known) != known)
@@ -66,8 +66,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
         func set(_ id: String) { self.id = id }
     }
 
-    @Test("Without a directory nothing lasts, and the application that is made up counts") func inMemory() async throws
-    {
+    @Test("without a directory nothing persists, and the generated application is used") func inMemory() async throws {
         let keeping = StorageConfiguration(fallback: TestPlatform.application)
         try await TestPlatform.run(applications: [], records: keeping) { platform async throws in
             #expect(platform.listening.applications.map(\.id) == [TestPlatform.application.id])
@@ -75,7 +74,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
         }
     }
 
-    @Test("Records that are damaged, or another platform's, keep it from starting, with a sentence") func start()
+    @Test("damaged data, or another platform's, prevents the start with a sentence") func start()
         async throws
     {
         try await withTemporaryDirectory { directory in

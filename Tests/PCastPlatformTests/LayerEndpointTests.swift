@@ -2,7 +2,7 @@ import Foundation
 import PCastWebRTC
 import Testing
 
-/// WHEP's extension for layers, at the address that the answer's Link names.
+/// WHEP's extension for layers, at the address in the answer's Link header.
 @Suite struct LayerEndpointTests {
     private struct Listing: Decodable {
         struct Layer: Decodable { let encodingId: String }
@@ -16,7 +16,7 @@ import Testing
         try JSONDecoder().decode(Listing.self, from: Data(answer.body.utf8))
     }
 
-    @Test("A viewer is told of three layers, chooses one, and leaves the choice again") func choice() async throws {
+    @Test("a viewer receives three layers, selects one, and removes the selection") func choice() async throws {
         try await TestPlatform.run { platform in
             let published = try await platform.post("/whip", try Offers.publisher(layers: 3))
             #expect(try SessionDescription(parsing: published.body).media[0].simulcast?.receive.count == 3)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("A layer that there is not is 400, another section too, and a session that there is not 404")
+    @Test("an unknown layer or another section answers 400, and an unknown session 404")
     func refusals() async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()

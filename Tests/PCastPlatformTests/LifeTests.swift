@@ -3,10 +3,9 @@ import Testing
 
 @testable import PCastPlatform
 
-/// A platform's own life: where it listens, what it leaves behind.
+/// The life cycle of a platform: the addresses on which it listens, and what remains.
 @Suite struct LifeTests {
-    @Test("200 joins and leaves at once leave no stream, no viewer and no resource") func joinsAndLeaves() async throws
-    {
+    @Test("200 concurrent joins and leaves leave no stream, viewer or resource") func joinsAndLeaves() async throws {
         try await TestPlatform.run { platform in
             let (stream, publisher) = try await platform.publish()
             let resources = try await withThrowingTaskGroup(of: String.self) { group in
@@ -26,14 +25,14 @@ import Testing
             #expect(Set(resources).count == 200)
             #expect(try await platform.reaches("pcast_viewers", 0))
             #expect(try await platform.reaches("pcast_streams", 1))
-            // Within the time that a publisher has to connect, which it never does here.
+            // This is within the time in which a publisher must connect, which it never does here.
             #expect(try await platform.send("DELETE", publisher).status == 200)
             #expect(try await platform.reaches("pcast_streams", 0))
             for resource in resources { #expect(try await platform.send("DELETE", resource).status == 404) }
         }
     }
 
-    @Test("A stream that ends takes all its viewers along") func endOfAStream() async throws {
+    @Test("the end of a stream ends all its viewers") func endOfAStream() async throws {
         try await TestPlatform.run { platform in
             let (stream, publisher) = try await platform.publish()
             for _ in 0..<20 { #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 201) }
@@ -43,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("A port that is in use is an error that says so, and what to do") func portInUse() async throws {
+    @Test("a port in use is an error with advice") func portInUse() async throws {
         try await TestPlatform.run { platform in
             let port = try #require(platform.listening.uri.split(separator: ":").last.flatMap { Int($0) })
             let error = await #expect(throws: PlatformError.self) {
@@ -65,7 +64,7 @@ import Testing
         }
     }
 
-    @Test("A host that is no address is an error", arguments: ["nonsense", "", "300.1.1.1", "[::1"])
+    @Test("a host that is not an address is an error", arguments: ["nonsense", "", "300.1.1.1", "[::1"])
     func invalidHost(host: String) async throws {
         let error = await #expect(throws: PlatformError.self) {
             try await Platform(PlatformConfiguration(host: host, port: 0, rtcPort: 0)).run { _ in }
@@ -95,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("Links name an address that can be opened, also when it listens on all") func printedHost() async throws {
+    @Test("links contain a reachable address if the platform listens on all") func printedHost() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             let first = try #require(platform.listening.advertised.first?.ip)
             #expect(!platform.listening.uri.contains("0.0.0.0"))
@@ -107,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("It stops when its task is cancelled, also with a client that stays", .timeLimit(.minutes(5)))
+    @Test("the platform stops when its task is cancelled, also with a connected client", .timeLimit(.minutes(5)))
     func stops() async throws {
         let listening = AsyncStream<PlatformListening>.makeStream()
         let configuration = PlatformConfiguration(port: 0, rtcPort: 0)

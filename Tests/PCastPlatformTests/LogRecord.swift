@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// Keeps every line of a log, at every level, with its metadata.
+/// Keeps every line of a log at every level, with its metadata.
 final class LogRecord: Sendable {
     private let kept = Mutex<[String]>([])
 

@@ -4,7 +4,7 @@ import PCastEdgeAuth
 import PCastPlatform
 import Testing
 
-/// The interface for applications' backends, under `/pcast`.
+/// The management API for applications' backends, under `/pcast`.
 @Suite struct ManagementAPITests {
     private struct Issued: Decodable {
         let status: String
@@ -16,7 +16,7 @@ import Testing
         try JSONDecoder().decode(type, from: Data(answer.body.utf8))
     }
 
-    @Test("Tokens are issued that authenticate, publish and view, each that alone") func tokens() async throws {
+    @Test("tokens to authenticate, publish and view are issued for one purpose each") func tokens() async throws {
         try await TestPlatform.run { platform async throws in
             let asked = try await platform.ask(
                 "POST", "/pcast/stream", #"{"sessionId":"*","capabilities":["real-time"]}"#)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("A token for one session is none for another") func sessionToken() async throws {
+    @Test("a token for one session is invalid for another") func sessionToken() async throws {
         try await TestPlatform.run { platform async throws in
             let answer = try await platform.ask("POST", "/pcast/stream", #"{"sessionId":"session-of-another"}"#)
             let token = try #require(try decoded(Issued.self, answer).streamToken)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("Credentials may stand in the body, and wrong ones may not") func bodyCredentials() async throws {
+    @Test("credentials may be in the body, and wrong ones are rejected") func bodyCredentials() async throws {
         try await TestPlatform.run { platform async throws in
             let right = #"{"applicationId":"first","secret":"sesame"}"#
             #expect(try await platform.send("POST", "/pcast/auth", body: right).status == 200)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("An origin that never was is 404, and one that has ended 410") func origins() async throws {
+    @Test("an unknown origin answers 404, and one that has ended 410") func origins() async throws {
         try await TestPlatform.run { platform async throws in
             let (stream, _) = try await platform.publish()
             let body = #"{"originStreamId":"\#(stream)"}"#
@@ -82,7 +82,7 @@ import Testing
         let start: String?
     }
 
-    @Test("Lists come in parts, live and ended alike", arguments: ["live", "ended"]) func parts(state: String)
+    @Test("lists are divided into parts, live and ended alike", arguments: ["live", "ended"]) func parts(state: String)
         async throws
     {
         try await TestPlatform.run { platform async throws in
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(
-        "A query that cannot be meant is 400",
+        "an invalid query answers 400",
         arguments: ["length=0", "length=1001", "length=x", "start=-1", "state=dead", "start=99999999999999999999"])
     func queries(query: String) async throws {
         try await TestPlatform.run { platform async throws in
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("A stream is told of with its viewers and the quality of its data, to its application alone")
+    @Test("a stream's details with viewers and data quality are available to its application only")
     func inspection() async throws {
         try await TestPlatform.run { platform async throws in
             let (stream, _) = try await platform.publish(token: try Tokens.publishing())
@@ -139,18 +139,18 @@ import Testing
         }
     }
 
-    @Test("What is another application's is not there") func ownership() async throws {
+    @Test("data of other applications is invisible") func ownership() async throws {
         try await TestPlatform.run { platform async throws in
             for path in ["callback", "notifications"] {
                 #expect(try await platform.ask("GET", "/pcast/application/second/\(path)").status == 404)
                 #expect(try await platform.ask("GET", "/pcast/application/first/\(path)").status == 200)
-                // As ids may hold anything, they are written encoded.
+                // IDs may contain any character and are percent-encoded.
                 #expect(try await platform.ask("GET", "/pcast/application/%66irst/\(path)").status == 200)
             }
         }
     }
 
-    @Test("Callback addresses are set, changed, listed and removed by name") func callbacks() async throws {
+    @Test("callback addresses can be set, changed, listed and removed by name") func callbacks() async throws {
         try await TestPlatform.run { platform async throws in
             let place = "/pcast/application/first/callback"
             let body = #"{"callback":{"protocol":"https","host":"backend.example","path":"/a","query":"b=c"}}"#
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(
-        "What is no callback address is 400",
+        "an invalid callback address answers 400",
         arguments: [
             #"{"host":""}"#, #"{"host":"a","port":0}"#, #"{"host":"a","port":70000}"#,
             #"{"host":"a","protocol":"ftp"}"#,
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("Reports are tables, of the streams and viewers that were asked for") func reports() async throws {
+    @Test("reports are tables of the requested streams and viewers") func reports() async throws {
         try await TestPlatform.run { platform async throws in
             let token = try Tokens.make {
                 $0.forPublishingOnly().applyTag("channelId:one").applyTag("with, comma \"and\" quotes")
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test("Clients are told where to connect, by the host that they have come by") func endPoints() async throws {
+    @Test("clients receive the address for connecting, with the host of their request") func endPoints() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             let list = try await platform.send("GET", "/pcast/endPoints?version=1")
             #expect(list.body == platform.uri + "/pcast/endPoint")
@@ -239,7 +239,7 @@ import Testing
         }
     }
 
-    @Test("A method that a path has not is 405, with those that it has") func methods() async throws {
+    @Test("an unsupported method of a path answers 405 with the supported ones") func methods() async throws {
         try await TestPlatform.run { platform async throws in
             let answer = try await platform.ask("PATCH", "/pcast/stream")
             #expect(answer.status == 405)
@@ -248,8 +248,7 @@ import Testing
         }
     }
 
-    @Test("The description that is served is the interface: each of its paths answers") func description() async throws
-    {
+    @Test("the served description matches the interface: each of its paths answers") func description() async throws {
         struct Description: Decodable {
             struct Operation: Decodable { let operationId: String }
             let openapi: String

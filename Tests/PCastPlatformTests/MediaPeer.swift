@@ -3,9 +3,9 @@ import PCastIO
 import PCastWebRTC
 import Synchronization
 
-/// A client's media connection to a platform on loopback. It sends no media.
+/// A client's media connection to a platform on loopback, without media.
 final class MediaPeer: Sendable {
-    /// For the platform.
+    /// The offer for the platform.
     let offer: String
     private let loop: EventLoop<PeerConnection>
     private let connected = Mutex(false)
@@ -38,7 +38,7 @@ final class MediaPeer: Sendable {
 
     static func viewer() throws -> MediaPeer { try MediaPeer(.view(video: true, audio: true)) }
 
-    /// - Returns: false when no connection comes of the platform's answer.
+    /// Connects with the platform's answer. Returns false if that fails.
     func connect(_ answer: String) async throws -> Bool {
         let description = try SessionDescription(parsing: answer)
         try await loop.call { machine, now in try? machine.accept(description, at: now) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// `/metrics`, as Prometheus has it.
+/// `/metrics` in Prometheus' format.
 @Suite struct MetricsTests {
     private static let promtool: String? = {
         let environment = ProcessInfo.processInfo.environment
@@ -17,7 +17,7 @@ import Testing
         return found
     }()
 
-    /// What promtool says of a text; nothing when all is well.
+    /// Returns the problems that promtool finds in a text; empty if there are none.
     private func check(_ text: String) throws -> String {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-metrics-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -30,7 +30,7 @@ import Testing
         return process.hasSucceeded ? process.text : process.text + "\(process.end)"
     }
 
-    @Test("promtool has nothing to say against names, units and help", .enabled(if: promtool != nil))
+    @Test("promtool accepts names, units and help texts", .enabled(if: promtool != nil))
     func conventions() async throws {
         try await TestPlatform.run { platform in
             let (stream, _) = try await platform.publish()
@@ -40,13 +40,13 @@ import Testing
             #expect(try await platform.reaches("pcast_streams", 1))
             let text = try await platform.send("GET", "/metrics").body
             #expect(try check(text) == "", "\(text)")
-            // And it does say something when there is.
+            // promtool reports errors if there are any.
             #expect(try check("# TYPE pcast_bits counter\npcast_bits 1\n") != "")
         }
     }
 
     @Test(
-        "Every figure that there can be is well named, and odd names of applications break nothing",
+        "every possible metric has a valid name, and unusual names of applications break nothing",
         .enabled(if: promtool != nil))
     func everything() throws {
         let odd = ApplicationID("a\"b\\c\nd")
@@ -84,7 +84,7 @@ import Testing
         #expect(metrics.text.contains(#"pcast_join_duration_seconds_count{role="viewer"} 1"#))
     }
 
-    @Test("However many streams there are, a hundred have figures of their own: those that are watched most")
+    @Test("of many streams, the hundred with the most viewers have their own metrics")
     func bound() {
         let streams = (0..<1_000).map { number in
             var figures = StreamMetrics(stream: StreamID("stream-\(number)"))
@@ -99,7 +99,7 @@ import Testing
         #expect(metrics.text.contains("pcast_streams_omitted 900\n"))
     }
 
-    @Test("A histogram counts what is not above each bound, and all") func histogram() {
+    @Test("a histogram counts the values up to each bound, and all") func histogram() {
         var histogram = Histogram(milliseconds: [10, 100])
         for milliseconds in [0, 10, 11, 100, 101, 5_000] as [Int64] { histogram.add(.milliseconds(milliseconds)) }
         #expect(histogram.cumulative.map(\.count) == [2, 4])
@@ -107,7 +107,7 @@ import Testing
         #expect(histogram.sum == .milliseconds(5_222))
     }
 
-    @Test("What an application's streams did is counted under its name") func applications() async throws {
+    @Test("the traffic of an application's streams is counted under its name") func applications() async throws {
         try await TestPlatform.run { platform in
             let (stream, _) = try await platform.publish()
             #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 201)

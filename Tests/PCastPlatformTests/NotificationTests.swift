@@ -5,18 +5,18 @@ import PCastEdgeAuth
 import PCastPlatform
 import Testing
 
-/// What backends are told of streams.
+/// The notifications of backends about streams.
 @Suite struct NotificationTests {
     private static let here = [IPNetwork("127.0.0.0/8")].compactMap { $0 }
 
-    /// Tries again soon, so often.
+    /// Retries soon, a number of times.
     private func keeping(tries: Int = 3, directory: String? = nil) -> StorageConfiguration {
         StorageConfiguration(
             directory: directory, webhookAllowedNetworks: Self.here,
             notificationWaits: Array(repeating: .milliseconds(20), count: tries))
     }
 
-    /// Has notifications sent to a port of this machine.
+    /// Registers a notification address at a port of this machine.
     private func register(
         _ port: Int, on platform: TestPlatform, _ name: String = "", host: String = "127.0.0.1"
     ) async throws -> SigningSecret {
@@ -39,8 +39,7 @@ import Testing
         notifications.map { $0.content?.what ?? "?" }
     }
 
-    @Test("A stream that starts and ends is told to every address, in order, signed for each") func order() async throws
-    {
+    @Test("the start and end of a stream are sent to every address, in order and signed") func order() async throws {
         try await Backend.run { one, onePort in
             try await Backend.run { two, twoPort in
                 try await TestPlatform.run(records: keeping()) { platform async throws in
@@ -72,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("A stream's start is recorded before its publisher is told that it has") func committed() async throws {
+    @Test("a stream's start is committed before its publisher receives the response") func committed() async throws {
         try await TestPlatform.run(records: keeping()) { platform async throws in
             let (stream, _) = try await platform.publish(token: try Tokens.publishing())
             let told = try await platform.ask("GET", "/pcast/application/first/notifications?streamId=\(stream)")
@@ -81,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("What is not taken is sent again under the same name, and what follows waits for it") func retries()
+    @Test("a rejected notification is repeated under the same ID, and later ones wait for it") func retries()
         async throws
     {
         try await Backend.run(statuses: [500, 503, 200, 404]) { backend, port in
@@ -100,8 +99,7 @@ import Testing
         }
     }
 
-    @Test("After the last try it is kept aside, and sent again when the backend asks for it") func failed() async throws
-    {
+    @Test("after the last attempt a notification has failed, and is sent again on request") func failed() async throws {
         try await Backend.run(statuses: [500, 500, 500]) { backend, port in
             try await TestPlatform.run(records: keeping(tries: 2)) { platform async throws in
                 _ = try await register(port, on: platform)
@@ -124,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("Who is gone is not asked again (410)") func gone() async throws {
+    @Test("an address that answers 410 is not called again") func gone() async throws {
         try await Backend.run(statuses: [410]) { backend, port in
             try await TestPlatform.run(records: keeping()) { platform async throws in
                 _ = try await register(port, on: platform)
@@ -135,7 +133,7 @@ import Testing
         }
     }
 
-    @Test("An address that is not public is never called unless it is listed, whatever its name")
+    @Test("an address that is not public is never called unless it is listed, whatever its name")
     func privateAddresses() async throws {
         try await Backend.run { backend, port in
             try await TestPlatform.run { platform async throws in
@@ -145,7 +143,7 @@ import Testing
                         #"{"callback":{"host":"\#(literal)","port":\#(port)}}"#)
                     #expect(answer.status == 403, "\(literal)")
                 }
-                // Names, and numbers in other clothes, are judged by what they turn out to mean.
+                // Names and unusual notations of numbers are checked by their resolved addresses.
                 for (index, host) in ["localhost", "127.1", "2130706433", "0x7f000001"].enumerated() {
                     _ = try await register(port, on: platform, "n\(index)", host: host)
                 }
@@ -158,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("A redirection is not followed") func redirection() async throws {
+    @Test("a redirection is not followed") func redirection() async throws {
         try await Backend.run(statuses: [302, 302, 302, 302]) { backend, port in
             try await TestPlatform.run(records: keeping()) { platform async throws in
                 _ = try await register(port, on: platform)
@@ -170,10 +168,10 @@ import Testing
         }
     }
 
-    @Test("What was not taken when the platform ended is told by the next one") func restart() async throws {
+    @Test("notifications that are pending at the end are sent after a restart") func restart() async throws {
         try await withTemporaryDirectory { directory in
             try await Backend.run { backend, port in
-                // Nobody takes anything before the first platform ends.
+                // No notification is accepted before the first platform ends.
                 backend.answer(Array(repeating: 503, count: 100))
                 let records = StorageConfiguration(
                     directory: directory, webhookAllowedNetworks: Self.here,

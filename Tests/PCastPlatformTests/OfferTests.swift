@@ -2,9 +2,9 @@ import PCastCore
 import PCastPlatform
 import Testing
 
-/// What doors answer to offers.
+/// The answers of endpoints to offers.
 @Suite struct OfferTests {
-    @Test("No such stream is 404", arguments: ["/whep", "/whep/stream-none"])
+    @Test("an unknown stream answers 404", arguments: ["/whep", "/whep/stream-none"])
     func noStream(path: String) async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.post(path, try Offers.viewer()).status == 404)
@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test("An offer without a codec in common is 422") func noCommonCodec() async throws {
+    @Test("an offer without a common codec answers 422") func noCommonCodec() async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let foreign = try Offers.foreignCodecs()
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "An offer to receive is 400 at WHIP, and one to send at WHEP, whatever their codecs",
+        "an offer to receive answers 400 at WHIP, and one to send at WHEP, whatever their codecs",
         arguments: ["/whip", "/whep"])
     func direction(door: String) async throws {
         try await TestPlatform.run { platform in
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("An offer that is cut or nonsense is 400", arguments: ["/whip", "/whep"])
+    @Test("a truncated or invalid offer answers 400", arguments: ["/whip", "/whep"])
     func nonsense(door: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("An offer beyond 64 KiB is 413, whatever it is padded with", arguments: [65_537, 300_000, 5_000_000])
+    @Test("an offer beyond 64 KiB answers 413, whatever its padding", arguments: [65_537, 300_000, 5_000_000])
     func tooLarge(size: Int) async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("A full platform is 503 with Retry-After, and has room again when somebody leaves") func full() async throws {
+    @Test("a full platform answers 503 with Retry-After until a client leaves") func full() async throws {
         try await TestPlatform.run(maximumPeers: 2) { platform in
             _ = try await platform.publish()
             let (_, second) = try await platform.publish()
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("ICE14: every advertised address is a candidate, datagrams before connections") func ice14() async throws {
+    @Test("every advertised address is a candidate, with UDP before TCP") func ice14() async throws {
         try await TestPlatform.run(advertise: ["192.0.2.7", "2001:db8::7"].compactMap { .init($0) }) { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
             let port = platform.listening.rtcPort

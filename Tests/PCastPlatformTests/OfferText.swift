@@ -1,6 +1,6 @@
 import PCastCore
 
-/// Offers line by line, as clients of any make write them.
+/// Offers line by line, as various clients write them.
 enum OfferText {
     static let opus = ["a=rtpmap:111 opus/48000/2", "a=fmtp:111 minptime=10;useinbandfec=1"]
     static let h264 = h264(profile: "42e01f")
@@ -37,7 +37,7 @@ enum OfferText {
         ] + lines
     }
 
-    /// - Parameter groups: nil for one of all mids.
+    /// Returns an offer of sections. Nil for `groups` makes one BUNDLE group of all MIDs.
     static func make(_ sections: [[String]], groups: [String]? = nil) -> String {
         let mids = sections.flatMap { $0 }.filter { $0.hasPrefix("a=mid:") }.map { $0.dropFirst(6) }
         let groups = groups ?? [mids.joined(separator: " ")]
@@ -45,7 +45,7 @@ enum OfferText {
         return (head + sections.flatMap { $0 }).map { $0 + "\r\n" }.joined()
     }
 
-    /// As a browser watches.
+    /// Returns the offer of a viewer in a browser.
     static func viewer(video: [String] = h264) -> String {
         make([audio(direction: "recvonly"), OfferText.video("1", "96", video, direction: "recvonly")])
     }

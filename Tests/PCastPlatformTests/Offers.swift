@@ -2,7 +2,7 @@ import PCastCore
 import PCastIO
 import PCastWebRTC
 
-/// Offers as clients of ours make them.
+/// Offers as the project's clients create them.
 enum Offers {
     private static let certificate = Result { try DTLSCertificate.generate(at: MonotonicClock.wallTime()) }
 
@@ -20,7 +20,7 @@ enum Offers {
         return connection.offer.text
     }
 
-    /// An offer of no codec that is spoken here.
+    /// Returns an offer without a supported codec.
     static func foreignCodecs() throws -> String {
         try viewer()
             .replacing("H264/90000", with: "H265/90000").replacing("VP8/90000", with: "AV1/90000")

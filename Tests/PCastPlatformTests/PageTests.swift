@@ -2,7 +2,7 @@ import Testing
 
 @Suite struct PageTests {
     @Test(
-        "Pages and what they load are there, with their types",
+        "pages and their resources are served with their types",
         arguments: [
             ("/", "text/html; charset=utf-8"), ("/publish", "text/html; charset=utf-8"),
             ("/watch", "text/html; charset=utf-8"), ("/watch/stream-x", "text/html; charset=utf-8"),
@@ -22,14 +22,14 @@ import Testing
             #expect(answer.status == 200)
             #expect(answer.header("Content-Type") == type)
             #expect(answer.header("X-Content-Type-Options") == "nosniff")
-            // What “/” shows depends on who is logged in.
+            // The page at "/" depends on who is logged in.
             #expect(answer.header("Cache-Control") == (path == "/" ? "no-store" : "no-cache"))
             #expect(!answer.body.isEmpty)
         }
     }
 
     @Test(
-        "Pages load nothing from elsewhere and run no script of their own text",
+        "pages load nothing from other sites and run no inline script",
         arguments: ["/", "/publish", "/watch/x"])
     func policy(path: String) async throws {
         try await TestPlatform.run { platform in
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("What is loaded exists") func links() async throws {
+    @Test("all linked resources exist") func links() async throws {
         try await TestPlatform.run { platform in
             for page in ["/", "/publish", "/watch/x"] {
                 let body = try await platform.send("GET", page).body
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(
-        "All else is 404",
+        "all other paths answer 404",
         arguments: [
             "/nowhere", "/assets/none.js", "/assets/", "/assets/../Package.swift", "/assets/%2e%2e%2fPackage.swift",
             "/watch/a/b", "/ws", "/index.html", "/whip/resource",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What is waited for, and for how long, on virtual time.
+/// The streams and sessions that may reconnect, and for how long, on virtual time.
 @Suite struct PendingReconnectsTests {
     private let application = ApplicationID("first")
 
@@ -28,7 +28,7 @@ import Testing
             onEnd: { _ in }, lastSeen: WallTime(millisecondsSinceEpoch: 0), deadline: deadline)
     }
 
-    @Test("What does not come back in time is over, with those who watched it") func overdue() {
+    @Test("a stream that does not reconnect in time ends with its viewers") func overdue() {
         var awaited = PendingReconnects()
         awaited.add(stream("a", until: at(15)))
         awaited.add(stream("b", until: at(20)))
@@ -43,7 +43,7 @@ import Testing
         #expect(awaited.isEmpty)
     }
 
-    @Test("What came back is not waited for any more") func returned() {
+    @Test("a stream that reconnected is not awaited any more") func returned() {
         var awaited = PendingReconnects()
         awaited.add(stream("a", until: at(15)))
         awaited.add(viewing("a1", of: "a", until: at(15)))
@@ -53,7 +53,7 @@ import Testing
         #expect(awaited.takeOverdue(at: at(100)).viewings.isEmpty)
     }
 
-    @Test("A viewer who names no stream waits for the newest of its tag") func newest() {
+    @Test("a viewer without a stream ID waits for the newest stream of its tag") func newest() {
         var awaited = PendingReconnects()
         awaited.add(stream("a", until: at(15), ordinal: 1, tags: ["red"]))
         awaited.add(stream("b", until: at(15), ordinal: 2, tags: ["red"]))
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "Options of CreateStream that ask for a stream of before",
+        "the options of CreateStream that request an earlier stream",
         arguments: [
             (["data-quality-notifications"], nil),
             (["resume-stream=stream-1"], StreamReturn.stream(StreamID("stream-1"))),
@@ -75,11 +75,11 @@ import Testing
     }
 }
 
-/// Sessions that are away, in the order in which they went.
+/// Absent sessions in the order of their absence.
 @Suite struct AbsentSessionsTests {
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test("The one that has been away for the longest comes out first, and none that is back") func order() {
+    @Test("the session that has been absent for longest is first, and returned ones are not listed") func order() {
         var absent = AbsentSessions()
         for (second, id) in ["a", "b", "c"].enumerated() { absent.left(SessionID(id), at: at(Int64(second))) }
         absent.returned(SessionID("a"))
@@ -93,7 +93,7 @@ import Testing
         #expect(absent.count == 0)
     }
 
-    @Test("However often sessions come and go, it holds no more than there are") func bounded() {
+    @Test("the list holds no more than the absent sessions, however often they change") func bounded() {
         var absent = AbsentSessions()
         for round in 0..<10_000 {
             for id in ["a", "b", "c"] { absent.left(SessionID(id), at: at(Int64(round))) }

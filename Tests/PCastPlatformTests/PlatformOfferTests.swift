@@ -5,7 +5,7 @@ import PCastSignaling
 import PCastWebRTC
 import Testing
 
-/// The platform makes the offer, and the client answers with `SetRemoteDescription`.
+/// Streams for which the platform makes the offer, and the client answers with `SetRemoteDescription`.
 @Suite struct PlatformOfferTests {
     private static func request(
         _ wishes: [String], token: String = "", origin: String? = nil
@@ -31,7 +31,7 @@ import Testing
 
     private static let certificate = Result { try DTLSCertificate.generate(at: MonotonicClock.wallTime()) }
 
-    /// As a client answers.
+    /// Returns a client's answer to an offer.
     private static func answer(_ offer: String, sends: Bool) throws -> String {
         var generator = SystemRandomNumberGenerator()
         let credentials = ICECredentials.random(using: &generator)
@@ -49,7 +49,7 @@ import Testing
         return answer.description.text
     }
 
-    /// The response to a request that was granted.
+    /// Returns the response to a successful request.
     private static func created(
         _ client: ProtocolClient, _ request: SignalingRequest
     ) async throws -> PCastCreateStreamResponse? {
@@ -57,7 +57,7 @@ import Testing
         return response.status == "ok" ? response.createStreamResponse : nil
     }
 
-    @Test("Upload and download, each in the published protocol's steps") func steps() async throws {
+    @Test("upload and download use the steps of the published protocol") func steps() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate()
@@ -65,7 +65,7 @@ import Testing
                     try await Self.created(client, Self.request(["upload", "Chrome", "120", "screen=1920x1080"])))
                 let stream = upload.streamID
                 #expect(stream.hasPrefix("stream-"))
-                // Phenix's Web SDK makes no RTCBundlePolicy of the name, and browsers reject what it makes.
+                // Phenix's Web SDK does not make an RTCBundlePolicy of the name, and browsers reject what it makes.
                 #expect(!upload.rtcConfiguration.hasBundlePolicy)
                 #expect(upload.rtcConfiguration.rtcpMuxPolicy == .require)
                 #expect(upload.createOfferDescriptionResponse.status == "ok")
@@ -73,12 +73,12 @@ import Testing
                 #expect(offered.type == .offer)
                 let offer = try SessionDescription(parsing: offered.sdp)
                 #expect(offer.isICELite && offer.media.map(\.kind) == [.audio, .video])
-                // Phenix's Web SDK limits its bandwidth behind “mid:video”.
+                // Phenix's Web SDK limits its bandwidth after "mid:video".
                 #expect(offer.media.map(\.mid) == ["audio", "video"])
                 #expect(offer.media.allSatisfy { $0.direction == .receiveOnly && $0.setup == .actpass })
                 #expect(offer.media.allSatisfy { !$0.candidates.isEmpty && $0.hasEndOfCandidates })
 
-                // Nobody can watch before it is answered.
+                // Nobody can watch before the offer is answered.
                 #expect(try await client.ask(try Requests.view(origin: stream)) == .noStreamPlaying)
                 let text = try Self.answer(offered.sdp, sends: true)
                 guard case .setRemoteDescription(let set)? = try await client.response(Self.remote(stream, text)) else {
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test("An offer that has no answer yet is told again, to its session alone; one that has is over")
+    @Test("an unanswered offer is repeated to its session only, and an answered one is not")
     func again() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("Candidates and states are taken of streams of the session, and of no other") func candidates() async throws {
+    @Test("candidates and states are accepted for streams of the session only") func candidates() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate()
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test("Answers that do not fit the offer are bad requests, and a good one is still taken; twice is a conflict")
+    @Test("a wrong answer is a bad request, a right one is then accepted, and a second one is a conflict")
     func badAnswers() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("What is neither upload nor download, or both, is a bad request; a stream that is not there none to offer")
+    @Test("a request for neither or both directions is a bad request, and an unknown stream is not offered")
     func wishes() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test("A stream whose answer never comes is dropped, and its session told; one may be taken back before")
+    @Test("a stream without an answer ends, and its session is notified, and it can be withdrawn before")
     func unanswered() async throws {
         try await TestPlatform.run { platform in
             let token = try Tokens.make { $0.forPublishingOnly().withCapability("setup-deadline=PT1.5S") }

@@ -3,15 +3,15 @@ import PCastIO
 import PCastSignaling
 import PCastWeb
 
-/// A client of the protocol, as bare as can be: one WebSocket, requests out, answers and events in.
+/// A minimal client of the protocol: one WebSocket, requests out, responses and events in.
 actor ProtocolClient {
     private let connection: WebSocketConnection
     private var conversation: ClientConversation
     private var answers: [SignalingRequestID: Result<SignalingResponse, SignalingFailure>] = [:]
-    /// In the order of their answers.
+    /// The requests in the order of their responses.
     private(set) var answered: [SignalingRequestID] = []
     private(set) var ended: [PCastStreamEnded] = []
-    /// As they came.
+    /// The frames in their order of arrival.
     private(set) var received: [SignalingFrame] = []
     private(set) var isClosed = false
 
@@ -62,7 +62,7 @@ actor ProtocolClient {
 
     // MARK: Asking
 
-    /// Sends requests in one flight.
+    /// Sends requests without waiting for responses.
     func send(_ requests: SignalingRequest...) async throws -> [SignalingRequestID] {
         var ids: [SignalingRequestID] = []
         for request in requests {
@@ -72,7 +72,7 @@ actor ProtocolClient {
         return ids
     }
 
-    /// Sends a frame of any content.
+    /// Sends a frame with any content.
     func sendRaw(_ frame: SignalingFrame) async throws {
         switch frame {
         case .text(let text): try await connection.send(.text(text))
@@ -80,13 +80,13 @@ actor ProtocolClient {
         }
     }
 
-    /// The answer to a request, waited for.
+    /// Waits for the response to a request.
     func answer(_ id: SignalingRequestID) async throws -> Result<SignalingResponse, SignalingFailure>? {
         _ = try await eventually { answers[id] != nil || isClosed }
         return answers[id]
     }
 
-    /// The status that answers a request.
+    /// Returns the status of the response to a request.
     func ask(_ request: SignalingRequest) async throws -> RequestStatus? {
         try await response(request)?.status
     }
@@ -98,7 +98,7 @@ actor ProtocolClient {
 
     /// Opens a session.
     ///
-    /// - Returns: its id; nil when it was refused.
+    /// - Returns: Its ID; nil if it was rejected.
     func authenticate(_ token: String = "", session: String? = nil) async throws -> String? {
         guard case .authenticate(let response)? = try await response(Requests.authenticate(token, session: session)),
             response.status == "ok"
@@ -106,9 +106,9 @@ actor ProtocolClient {
         return response.sessionID
     }
 
-    /// Publishes or views.
+    /// Publishes or subscribes.
     ///
-    /// - Returns: the stream's id; nil when it was refused.
+    /// - Returns: The stream's ID; nil if the request was rejected.
     func setUp(_ request: SignalingRequest) async throws -> String? {
         guard case .setupStream(let response)? = try await response(request), response.status == "ok" else {
             return nil
@@ -116,7 +116,7 @@ actor ProtocolClient {
         return response.createStreamResponse.streamID
     }
 
-    /// Why a stream ended, waited for.
+    /// Waits for the reason of a stream's end.
     func reason(_ stream: String) async throws -> String? {
         _ = try await eventually { ended.contains { $0.streamID == stream } }
         return ended.first { $0.streamID == stream }?.reason

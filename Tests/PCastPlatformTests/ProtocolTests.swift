@@ -5,7 +5,7 @@ import Testing
 /// The PCast protocol over a real WebSocket.
 @Suite struct ProtocolTests {
     @Test(
-        "Authenticate and SetupStream in one flight are answered in order",
+        "Authenticate and SetupStream without waiting are answered in order",
         arguments: [SignalingFrame.Form.text, .binary])
     func oneFlight(form: SignalingFrame.Form) async throws {
         try await TestPlatform.run { platform in
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("What follows a refused Authenticate is unauthorized") func refusedFlight() async throws {
+    @Test("requests after a rejected Authenticate are unauthorized") func refusedFlight() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 let ids = try await client.send(Requests.authenticate("nonsense"), try Requests.publish())
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("Without a session everything is unauthorized") func withoutSession() async throws {
+    @Test("without a session everything is unauthorized") func withoutSession() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
                 #expect(try await client.ask(try Requests.publish(try Tokens.publishing())) == .unauthorized)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("Another's session id is unauthorized") func anothersSession() async throws {
+    @Test("another client's session ID is unauthorized") func anothersSession() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { one in
                 let first = try #require(try await one.authenticate())
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("OPS4: a session goes on over a new connection, and its streams with it") func ops4Resume() async throws {
+    @Test("a session and its streams continue on a new connection") func ops4Resume() async throws {
         try await TestPlatform.run { platform in
             let kept = Kept()
             try await ProtocolClient.run(platform) { client in
@@ -83,7 +83,7 @@ import Testing
         func keep(_ names: [String]) { self.names = names }
     }
 
-    @Test("Another application's session is not taken up, but a new one opened") func foreignSession() async throws {
+    @Test("another application's session is not resumed, and a new one is opened") func foreignSession() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { one in
                 let first = try #require(try await one.authenticate(try Tokens.make()))
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("Bye ends the session's streams, and their viewers hear it") func bye() async throws {
+    @Test("Bye ends the session's streams, and their viewers are notified") func bye() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { viewer in
                 _ = try await viewer.authenticate()
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(
-        "The reason of DestroyStream reaches publisher and viewers",
+        "the reason of DestroyStream reaches publisher and viewers",
         arguments: [
             ("ended", "ended"), ("", "ended"), ("app-background", "app-background"), ("lunch at noon", "lunch at noon"),
         ])
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("Nobody ends a stream of another session") func destroyOfAnother() async throws {
+    @Test("a client cannot end a stream of another session") func destroyOfAnother() async throws {
         try await TestPlatform.run { platform in
             let (stream, _) = try await platform.publish()
             try await ProtocolClient.run(platform) { client in
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("Viewing what is not there is no-stream-playing; an offer that cannot be read is bad-request")
+    @Test("an unknown stream answers no-stream-playing, and an invalid offer bad-request")
     func statuses() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
@@ -165,7 +165,7 @@ import Testing
 }
 
 extension PCastSetupStream {
-    /// No more than what is required: no offer.
+    /// The required fields only, without an offer.
     fileprivate static var minimal: PCastSetupStream {
         var message = PCastSetupStream()
         message.streamToken = ""

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Each MUST of RFC 9725 that binds a server, by the sentence that says it.
+/// Each MUST of RFC 9725 for a server, by its sentence.
 @Suite struct RFC9725Tests {
     private static let trickle = "application/trickle-ice-sdpfrag"
     private static let candidate = "a=candidate:1 1 udp 2130706431 192.0.2.1 50000 typ host\r\n"
@@ -50,7 +50,7 @@ import Testing
                 }
             }
             #expect(try await session.platform.send("GET", "/whip/resource/none").status == 404)
-            // They change nothing.
+            // The requests change nothing.
             #expect(try await session.platform.figure("pcast_streams") == 1)
         }
     }
@@ -353,7 +353,7 @@ import Testing
 /// The values of `If-Match`.
 @Suite struct EntityTagConditionTests {
     @Test(
-        "Lists are read as RFC 9110 writes them",
+        "lists are parsed by RFC 9110",
         arguments: [
             (["*"], EntityTagCondition.any), ([" * "], .any), (["\"a\""], .tags(["\"a\""])),
             (["\"a\" , \"b,c\""], .tags(["\"a\"", "\"b,c\""])), (["\"a\"", "\"b\""], .tags(["\"a\"", "\"b\""])),
@@ -365,6 +365,6 @@ import Testing
     }
 
     @Test(
-        "What is no list is none", arguments: ["a", "\"a", "\"a\"b", "w/\"a\"", "W/a", "*, \"a\"", "\"a\" \"b\"", "W/"])
+        "bad lists are rejected", arguments: ["a", "\"a", "\"a\"b", "w/\"a\"", "W/a", "*, \"a\"", "\"a\" \"b\"", "W/"])
     func nonsense(field: String) { #expect(EntityTagCondition([field]) == nil) }
 }

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP connection that sends HTTP byte by byte, and keeps what comes.
+/// A TCP connection that sends HTTP byte by byte, and keeps what arrives.
 final class RawRequest: Sendable {
     private struct State {
         var text = ""
@@ -34,7 +34,7 @@ final class RawRequest: Sendable {
     }
 
     var text: String { collector.state.withLock { $0.text } }
-    /// The other end has closed.
+    /// Whether the other end has closed the connection.
     var isEnded: Bool { collector.state.withLock { $0.isEnded } }
 
     func send(_ text: String) async throws { try await channel.writeAndFlush(ByteBuffer(string: text)) }
@@ -43,7 +43,7 @@ final class RawRequest: Sendable {
         try await send((lines + ["", ""]).joined(separator: "\r\n") + body)
     }
 
-    /// Waits for so many status lines, interim ones too.
+    /// Waits for a number of status lines, including interim ones.
     func statuses(_ count: Int) async throws -> [Int] {
         let read = { [self] in
             text.components(after: "HTTP/1.").compactMap { Int($0.dropFirst(2).prefix(3)) }

@@ -3,7 +3,7 @@ import PCastEdgeAuth
 import PCastSignaling
 import Testing
 
-/// A client whose token has expired authenticates again with a new one.
+/// A client that authenticates again with a new token after the old one has expired.
 @Suite("Re-authentication") struct ReauthenticationTests {
     private static func authenticate(
         _ client: ProtocolClient, _ token: String, session: String?
@@ -15,7 +15,7 @@ import Testing
 
     private struct Failure: Error {}
 
-    @Test("A refused Authenticate names the client's own session, which a new token of its owner resumes")
+    @Test("a rejected Authenticate names the client's own session, which a new token of its owner resumes")
     func resumed() async throws {
         try await TestPlatform.run { platform in
             let token = try Tokens.make { $0.forAuthenticationOnly().applyTag("user:1") }
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("A refused Authenticate says nothing of other sessions") func others() async throws {
+    @Test("a rejected Authenticate discloses nothing about other sessions") func others() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
                 let none = try await Self.authenticate(client, "DIGEST:none", session: nil)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Another configuration for a platform that runs.
+/// Changes of a running platform's configuration.
 @Suite struct ReconfigurationTests {
-    @Test("What can change is told apart from what needs a restart") func changes() {
+    @Test("settings that can change are distinguished from those that need a restart") func changes() {
         let old = PlatformConfiguration(port: 1, applications: [TestPlatform.application])
         #expect(PlatformChanges(from: old, to: old).applied.isEmpty)
         var new = old
@@ -21,7 +21,7 @@ import Testing
         #expect(changes.needRestart == [.listen, .rtcPort, .data])
     }
 
-    @Test("Applications and limits change while streams go on, and what needs a restart is told each time")
+    @Test("applications and limits change while streams continue, and required restarts are reported each time")
     func applied() async throws {
         try await TestPlatform.run(host: "0.0.0.0", advertise: [.loopbackV4]) { platform in
             let (first, second) = (TestPlatform.application, TestPlatform.otherApplication)
@@ -33,7 +33,7 @@ import Testing
             configuration.rtcPort = 4711
             let changes = try await platform.platform.apply(configuration)
             #expect(changes.applied == [.application, .limit] && changes.needRestart == [.rtcPort])
-            // Who is in stays; the application's tokens count no more.
+            // Existing streams continue, but the application's tokens are no longer valid.
             #expect(try await platform.figure("pcast_streams") == 1)
             #expect(try await platform.post("/whip", try Offers.publisher(), token: token).status == 401)
             let viewing = try Tokens.make(first) { $0.forStreamingOnly() }
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("A configuration of which something cannot be used changes nothing") func broken() async throws {
+    @Test("a partly invalid configuration changes nothing") func broken() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             var configuration = platform.configuration
             configuration.limits[.streams] = 0

@@ -3,7 +3,7 @@ import PCastIO
 import PCastWebRTC
 import Testing
 
-/// WHIP and WHEP resources: RFC 9725, section 4.
+/// WHIP and WHEP resources (RFC 9725, section 4).
 @Suite struct ResourceTests {
     private static let trickle = "application/trickle-ice-sdpfrag"
 
@@ -20,7 +20,7 @@ import Testing
     private let fresh = (ufrag: "n3wOne", pwd: "a-n3w-password-of-24-characters")
 
     @Test(
-        "WH1: Location is a path that resolves against the endpoint, and deletes there", arguments: ["/whip", "/whep"])
+        "Location is a path that resolves against the endpoint, and DELETE works there", arguments: ["/whip", "/whep"])
     func wh1(door: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("WH1: no ICE servers are configured, so no Link names one") func wh1Link() async throws {
+    @Test("without ICE servers there is no Link header for one") func wh1Link() async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
             #expect(answer.status == 201)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("WH3: trickle is 204 with the right If-Match or none, 412 with a wrong one") func wh3Trickle() async throws {
+    @Test("trickle answers 204 unless If-Match is wrong, and then 412") func wh3Trickle() async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
             let answer = try await platform.post("/whip", offer)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "WH3: a restart takes If-Match: * and answers 200, a new ETag and new credentials", arguments: ["*", "\"*\""])
+        "an ICE restart requires If-Match: * and answers 200 with new credentials", arguments: ["*", "\"*\""])
     func wh3Restart(star: String) async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
@@ -92,7 +92,7 @@ import Testing
             let ours = try TrickleFragment(parsing: restarted.body)
             #expect(ours.iceUfrag != nil && ours.iceUfrag != old && ours.icePwd != nil)
             #expect(ours.candidates.filter { $0.contains(" 127.0.0.1 ") }.count == 2, "one by UDP, one by TCP")
-            // Now the condition is required, and the old tag is over.
+            // Now the condition is required, and the old tag is invalid.
             #expect(try await patch(newTag, fresh).status == 204)
             #expect(try await patch(tag, fresh).status == 412)
             #expect(try await patch(nil, fresh).status == 428)
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(
-        "A restart without a password, or with one too short, is 400",
+        "a restart without a password, or with a short one, answers 400",
         arguments: [
             "a=ice-ufrag:n3wOne\r\n", "a=ice-ufrag:n3wOne\r\na=ice-pwd:short\r\n", "nonsense", "a=ice-ufrag:x\r\n",
         ])
@@ -113,8 +113,7 @@ import Testing
         }
     }
 
-    @Test("WH4: DELETE is an empty 200, a second one 404, and so is all else afterwards") func wh4Delete() async throws
-    {
+    @Test("DELETE answers an empty 200, and later requests answer 404") func wh4Delete() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             let first = try await platform.send("DELETE", location)
@@ -128,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("WH4: of two DELETE at once, one is 200 and one 404") func wh4Race() async throws {
+    @Test("of two simultaneous DELETE requests, one answers 200 and one 404") func wh4Race() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             async let one = platform.send("DELETE", location).status
@@ -138,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("WH4: methods that mean nothing are 405 with Allow", arguments: ["PUT", "POST", "TRACE"])
+    @Test("unsupported methods answer 405 with Allow", arguments: ["PUT", "POST", "TRACE"])
     func wh4Methods(method: String) async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
@@ -154,14 +153,14 @@ import Testing
     }
 
     @Test(
-        "An answer to HEAD has no body, which would be read as the next answer",
+        "a response to HEAD has no body, which would be read as the next response",
         arguments: [
             ("/whip", 204), ("/whep/stream-x", 200), ("/nowhere", 404), ("/whip/a/b/c", 404), ("/", 200),
             ("/healthz", 200),
         ])
     func heads(path: String, status: Int) async throws {
         try await TestPlatform.run { platform in
-            // On the same connection, so that a body would spoil what follows.
+            // The same connection is used, so that a body would disturb the next response.
             for _ in 0..<4 {
                 #expect(try await platform.send("HEAD", path).status == status)
                 let health = try await platform.send("GET", "/healthz")
@@ -170,7 +169,7 @@ import Testing
         }
     }
 
-    @Test("WH4: other content types are 415 and told the right one") func wh4Types() async throws {
+    @Test("other content types answer 415 with the right one") func wh4Types() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             for type in ["text/plain", "application/json", "application/sdpx", ""] {
@@ -187,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("A viewer's resource is gone when its stream has ended") func resourceOfAnEndedStream() async throws {
+    @Test("a viewer's resource is removed when its stream has ended") func resourceOfAnEndedStream() async throws {
         try await TestPlatform.run { platform in
             let (stream, publisher) = try await platform.publish()
             let viewer = try await platform.post("/whep/\(stream)", try Offers.viewer())

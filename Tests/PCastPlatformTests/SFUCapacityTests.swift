@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Which shard a stream and its viewers come to.
+/// The assignment of streams and viewers to shards.
 struct SFUCapacityTests {
     private static let stream = StreamID("film")
     private static func peer(_ number: Int) -> PeerID { PeerID(UInt64(number)) }
 
-    @Test("Streams are shared out, and a few viewers stay where their stream is")
+    @Test("streams are distributed, and a few viewers stay on the shard of their stream")
     func few() throws {
         var places = SFUCapacity(shards: 3, maximumPeers: 1_000)
         for number in 0..<6 {
@@ -21,7 +21,7 @@ struct SFUCapacityTests {
         }
     }
 
-    @Test("Many viewers of one stream are shared out among all shards")
+    @Test("many viewers of one stream are distributed among all shards")
     func many() throws {
         var places = SFUCapacity(shards: 4, maximumPeers: 2_000)
         let home = try places.enter(Self.peer(0), publishing: Self.stream)
@@ -34,7 +34,7 @@ struct SFUCapacityTests {
         #expect(places.loads.reduce(0, +) == 1)
     }
 
-    @Test("A stream that is published anew stays where it was, whenever its first publisher's end is told")
+    @Test("a stream that is published again stays on its shard, whenever its first publisher's end is reported")
     func again() throws {
         var places = SFUCapacity(shards: 2, maximumPeers: 10)
         let first = try places.enter(Self.peer(0), publishing: Self.stream)
@@ -51,7 +51,7 @@ struct SFUCapacityTests {
         #expect(places.shard(of: Self.peer(4)) == nil)
     }
 
-    @Test("A publisher that is not let in, because there is such a stream, leaves that stream where it is")
+    @Test("a publisher that is rejected because the stream exists does not move that stream")
     func taken() throws {
         var places = SFUCapacity(shards: 2, maximumPeers: 10)
         let first = try places.enter(Self.peer(0), publishing: Self.stream)
@@ -61,7 +61,7 @@ struct SFUCapacityTests {
         #expect(try places.enter(Self.peer(2), viewing: Self.stream).home == first)
     }
 
-    @Test("All shards together are full")
+    @Test("all shards together can be full")
     func full() throws {
         var places = SFUCapacity(shards: 2, maximumPeers: 2)
         _ = try places.enter(Self.peer(0), publishing: Self.stream)

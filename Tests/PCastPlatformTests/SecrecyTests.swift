@@ -4,7 +4,7 @@ import PCastPlatform
 import Testing
 
 @Suite struct SecrecyTests {
-    @Test("WH5: a token gets into no log and no answer, at whatever level and door") func wh5() async throws {
+    @Test("a token occurs in no log and no answer, at every level and endpoint") func wh5() async throws {
         let record = LogRecord()
         let tokens = [
             try Tokens.publishing(), try Tokens.viewing(), try Tokens.make(secret: "wrong"),
@@ -29,7 +29,7 @@ import Testing
         #expect(record.lines.contains { $0.contains("refused") })
         #expect(record.lines.contains { $0.contains("publisher admitted") })
         for token in tokens {
-            // The prefix is common to all; what follows is the application and the digest.
+            // The prefix is common to all tokens. It is followed by the application and the digest.
             let secret = token.dropFirst("DIGEST:".count).dropFirst(60).prefix(40)
             #expect(!record.lines.contains { $0.contains(secret) })
             #expect(!answers.contains { $0.contains(secret) })
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "WH5: pages tell no other site the address they were opened by",
+        "pages send no referrer to other sites",
         arguments: ["/", "/publish", "/watch", "/watch/x"])
     func wh5Referrer(path: String) async throws {
         try await TestPlatform.run { platform async throws in
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("No secret gets into a log: credentials, cookies, signing secrets, names of resources, callbacks' queries")
+    @Test("no secret is logged: credentials, cookies, signing secrets, resource names, queries of callbacks")
     func secrets() async throws {
         let record = LogRecord()
         var secrets = ["sesame", "wrong-secret"]

@@ -10,9 +10,9 @@ import PCastWebRTC
 import Synchronization
 import Testing
 
-/// The port of TLS: pages, doors and the conversation, and TURN beside them.
+/// The TLS port: pages, endpoints and the protocol, and TURN beside them.
 @Suite struct SecurePortTests {
-    /// The client's side of TURN, as the SDK has it too.
+    /// The client's side of TURN, as in the SDK.
     private struct Machine: StreamClientMachine {
         var client: TURNClient
         var isReady = false
@@ -56,7 +56,7 @@ import Testing
             /<turns:([^:>]+):([0-9]+)\?transport=tcp>; rel="ice-server"; username="([^"]+)"; credential="([^"]+)"; credential-type="password"/
     }
 
-    @Test("WH1: a viewer is told of the TURN server, and its tunnel leads to the media port and nowhere else")
+    @Test("a viewer receives the TURN server, whose tunnel leads only to the media port")
     func tunnel() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             _ = try await platform.publish()
@@ -80,7 +80,7 @@ import Testing
             #expect(try await Self.check(through: address, offer: offer, section: section))
             tunnel.close()
 
-            // Somebody else's address is refused.
+            // Another address is rejected.
             let elsewhere = AsyncStream<Tunnel.Event>.makeStream()
             let other = TransportAddress("192.0.2.1:8189")!
             let refused = Tunnel(
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    /// A check of ICE, whose answer proves the whole way there and back.
+    /// Returns an ICE check, whose response proves the whole path in both directions.
     private static func check(
         through address: TransportAddress, offer: String, section: MediaDescription
     ) async throws -> Bool {
@@ -151,7 +151,7 @@ import Testing
         var deadline: Instant? { mutating get { agent.deadline } }
     }
 
-    @Test("Pages, doors and WebSockets are on the port of TLS as well, and nonsense is not answered")
+    @Test("pages, endpoints and WebSockets are on the TLS port as well, and invalid data is not answered")
     func everything() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             var configuration = HTTPClient.Configuration()
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test("A certificate that no authority has signed is told as that, and not by the files of who built this")
+    @Test("a self-signed certificate is reported as such, without paths of the build machine")
     func untrusted() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             let secure = "https://127.0.0.1:\(try #require(platform.listening.tlsPort))"

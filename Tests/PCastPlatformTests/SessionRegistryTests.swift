@@ -10,7 +10,7 @@ import Testing
     private let application = ApplicationID("first")
     private let start = Instant(nanoseconds: 0)
 
-    /// What a client was told.
+    /// The notifications that a client received.
     private final class Told: Sendable {
         private let ends = Mutex<[StreamEnd]>([])
 
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// The streams whose end is told.
+    /// Returns the streams whose end is reported.
     private func ends(_ news: [SessionRegistry.News]?) -> [StreamID] {
         (news ?? []).compactMap { if case .ended(let end) = $0 { end.streamID } else { nil } }
     }
@@ -31,7 +31,7 @@ import Testing
         StreamEnd(streamID: StreamID(stream), reason: .censored, description: "")
     }
 
-    @Test("OPS4: what ended while a client was away is told when it is back, once") func untold() async throws {
+    @Test("ends that occurred while a client was away are reported once when it is back") func untold() async throws {
         let registry = SessionRegistry()
         let first = Told()
         let opened = try #require(
@@ -47,7 +47,7 @@ import Testing
             await registry.open(application, previous: opened.id, at: start + .seconds(179)) { later.deliver($0) })
         #expect(resumed.id == opened.id)
         #expect(ends(resumed.untold) == [StreamID("b")])
-        // The old connection is noticed to be gone only now: that changes nothing.
+        // The loss of the old connection is noticed only now, which changes nothing.
         await registry.connectionLost(opened.id, connection: opened.connection, at: start + .seconds(180))
         await registry.ended(end("c"), in: opened.id)
         #expect(later.streams == [StreamID("c")])
@@ -55,7 +55,7 @@ import Testing
         #expect(again?.untold.isEmpty == true)
     }
 
-    @Test("What a dying connection did not take is kept") func refusedDelivery() async throws {
+    @Test("a message that a closing connection did not accept is kept") func refusedDelivery() async throws {
         let registry = SessionRegistry()
         let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in false })
         #expect(await registry.began(StreamID("a"), in: opened.id))
@@ -64,7 +64,7 @@ import Testing
         #expect(ends(resumed?.untold) == [StreamID("a")])
     }
 
-    @Test("After three minutes away a session is forgotten") func absence() async throws {
+    @Test("a session is removed after an absence of three minutes") func absence() async throws {
         let registry = SessionRegistry()
         let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
         await registry.connectionLost(opened.id, connection: opened.connection, at: start)
@@ -73,7 +73,7 @@ import Testing
         #expect(await registry.began(StreamID("a"), in: opened.id) == false)
     }
 
-    @Test("Streams of a session that stays away for too long are named once, to be ended") func expiry() async throws {
+    @Test("streams of a session with a long absence are reported once to be ended") func expiry() async throws {
         let registry = SessionRegistry(absence: .seconds(10))
         let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
         let present = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
@@ -89,7 +89,7 @@ import Testing
         #expect(await registry.owns(StreamID("a"), present.id) == false)
     }
 
-    @Test("A stream that lost its connection is told each time, until it is set up again") func interruption()
+    @Test("a stream that lost its connection is reported each time, until it is set up again") func interruption()
         async throws
     {
         let registry = SessionRegistry()
@@ -110,14 +110,14 @@ import Testing
         #expect(again?.untold.isEmpty == true)
     }
 
-    @Test("A session is resumed by its own application alone") func applications() async throws {
+    @Test("a session is resumed by its own application only") func applications() async throws {
         let registry = SessionRegistry()
         let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
         let other = await registry.open(ApplicationID("second"), previous: opened.id, at: start) { _ in true }
         #expect(other != nil && other?.id != opened.id)
     }
 
-    @Test("Goodbye names the session's streams and forgets it") func goodbye() async throws {
+    @Test("the end of a session returns its streams and removes it") func goodbye() async throws {
         let registry = SessionRegistry()
         let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
         #expect(await registry.began(StreamID("a"), in: opened.id))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What a token's capabilities do to a stream, at every door alike.
+/// The effects of a token's capabilities on a stream, which are the same at every endpoint.
 @Suite struct StreamCapabilitiesTests {
     private func terms(
         _ names: String..., for purpose: StreamCapabilities.Purpose = .publish, options: [String] = []
@@ -18,7 +18,7 @@ import Testing
         return capabilities.terms
     }
 
-    @Test("Each has its meaning") func meanings() throws {
+    @Test("each capability has its effect") func meanings() throws {
         #expect(try terms() == PeerOptions())
         #expect(try terms("real-time", "multi-bitrate-contribution") == PeerOptions())
         #expect(try terms("audio-only").media == [.audio])
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "What has no effect is named",
+        "capabilities without effect are reported",
         arguments: [
             "multi-bitrate", "made-up", "prefer-vp9", "prefer-h264=please", "playout-buffer=soon", "setup-deadline",
             "setup-deadline=5s", "setup-deadline=PT0S", "abandon-deadline=", "playout-buffer=PT2M", "audio-only=yes",
@@ -48,7 +48,7 @@ import Testing
         #expect(capabilities.terms == PeerOptions())
     }
 
-    @Test("What is told of it is short, and fit for a header") func told() throws {
+    @Test("the list of ignored capabilities is short and valid in a header") func told() throws {
         let names = (0..<100).map { "name\($0)" }
         #expect(try StreamCapabilities(names, for: .publish).told == Array(names.prefix(16)))
         let odd = try StreamCapabilities(
@@ -56,7 +56,7 @@ import Testing
         #expect(odd.told == ["a??Set-Cookie:?b", "???", String(repeating: "x", count: 64)])
     }
 
-    @Test("What cannot be had is refused, and what contradicts itself") func refused() {
+    @Test("unavailable and contradictory capabilities are rejected") func refused() {
         func kind(
             _ names: [String], _ purpose: StreamCapabilities.Purpose, options: [String] = []
         ) -> APIError.Kind? {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// What the protocol answers to who publishes.
+    /// Returns the protocol's answer to a publisher.
     private func options(of token: String, _ platform: TestPlatform) async throws -> [String] {
         let told = Mutex<[String]>([])
         try await ProtocolClient.run(platform) { client async throws in
@@ -101,7 +101,7 @@ import Testing
         return told.withLock { $0 }
     }
 
-    @Test("WHIP and WHEP name what has no effect, and so does the protocol, and the log") func named() async throws {
+    @Test("WHIP, WHEP, the protocol and the log name capabilities without effect") func named() async throws {
         let record = LogRecord()
         try await TestPlatform.run(logger: record.logger) { platform in
             let names = ["made-up", "multi-bitrate", "real-time"]
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("Sound alone, pictures alone, and streaming, which is unsupported: at each door") func media() async throws {
+    @Test("audio only, video only and the unsupported streaming apply at each endpoint") func media() async throws {
         try await TestPlatform.run { platform in
             let sound = try token(["audio-only"], publishing: true)
             let whip = try await platform.post("/whip", try Offers.publisher(), token: sound)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("A publisher that is not set up by its deadline fails, at WHIP and in the protocol") func deadlines()
+    @Test("a publisher that is not connected by its deadline fails, at WHIP and in the protocol") func deadlines()
         async throws
     {
         try await TestPlatform.run { platform in

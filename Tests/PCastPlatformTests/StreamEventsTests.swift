@@ -5,9 +5,9 @@ import PCastCore
 import PCastIO
 import Testing
 
-/// What happens to WHIP and WHEP sessions as server-sent events.
+/// The events of WHIP and WHEP sessions as server-sent events.
 @Suite struct StreamEventsTests {
-    /// The address that an answer links to.
+    /// Returns the address of the events that an answer links to.
     private func address(of answer: TestPlatform.Answer) throws -> String {
         let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
         #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
@@ -15,7 +15,7 @@ import Testing
         return String(link.dropFirst().prefix { $0 != ">" })
     }
 
-    @Test("The row that holds comes first, and the events end with the session", arguments: ["/whip", "/whep"])
+    @Test("the first row is the current one, and the events end with the session", arguments: ["/whip", "/whep"])
     func events(door: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
@@ -31,7 +31,7 @@ import Testing
             for try await bytes in response.body {
                 text += String(buffer: bytes)
                 guard text.contains("\n\n"), !text.contains("event: ended") else { continue }
-                // What comes after the first event is the end.
+                // The event after the first one is the end.
                 #expect(try await platform.send("DELETE", location).status == 200)
             }
             #expect(
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("There are no events of what is not there, and no other methods")
+    @Test("an unknown session has no events, and other methods answer 405")
     func others() async throws {
         try await TestPlatform.run { platform in
             #expect(try await platform.send("GET", "/whep/resource/nothing/events").status == 404)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("A platform that stops ends them")
+    @Test("a platform that stops ends the events")
     func stopping() async throws {
         let (bodies, told) = AsyncStream.makeStream(of: HTTPClientResponse.self)
         try await TestPlatform.run { platform in

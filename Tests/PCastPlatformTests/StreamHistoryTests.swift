@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What is kept of a stream's last minutes.
+/// The recent history of a stream.
 @Suite struct StreamHistoryTests {
     private func figures(
         _ stream: String = "stream-a", bitrate: Int64? = 1_000_000, packets: Int = 0, lost: Int = 0, viewers: Int = 0
@@ -21,7 +21,7 @@ import Testing
         WallTime(millisecondsSinceEpoch: 1_800_000_000_000 + second * 1_000)
     }
 
-    @Test("The last five minutes are kept, the oldest first, however long it runs") func bound() {
+    @Test("the history keeps the last five minutes, the oldest first") func bound() {
         var history = StreamHistory()
         for second in 0..<1_000 { history.add(figures(bitrate: Int64(second)), at: time(Int64(second))) }
         let samples = history.samples(after: time(-1))
@@ -33,7 +33,7 @@ import Testing
         #expect(history.samples(after: time(999)).isEmpty)
     }
 
-    @Test("What is not known is told as not known, and a second has one sample") func unknown() throws {
+    @Test("an unknown value stays unknown, and each second has one sample") func unknown() throws {
         var history = StreamHistory()
         #expect(history.last == nil && history.samples(after: time(0)).isEmpty)
         history.add(figures(bitrate: nil), at: time(1))
@@ -43,7 +43,7 @@ import Testing
         #expect(history.samples(after: time(0)).count == 1)
     }
 
-    @Test("Figures come out as they went in; those that are too large, as the largest") func values() throws {
+    @Test("metrics keep their values, and too large ones become the largest") func values() throws {
         var history = StreamHistory()
         var given = figures(bitrate: 1 << 40, viewers: 70_000)
         given.roundTrip = .milliseconds(1_234)
@@ -56,7 +56,7 @@ import Testing
         #expect(sample.quality == given.quality && history.dimensions == given.dimensions)
     }
 
-    @Test("Loss is of the last second, not of all") func loss() throws {
+    @Test("loss is that of the last second only") func loss() throws {
         var history = StreamHistory()
         history.add(figures(packets: 100, lost: 100), at: time(1))
         #expect(history.last?.loss == 0.5)
@@ -66,7 +66,7 @@ import Testing
         #expect(history.last?.loss == 0, "losses that were none after all take nothing back")
     }
 
-    @Test("A clock that was set back begins a new history") func clock() {
+    @Test("a clock that was set back starts a new history") func clock() {
         var history = StreamHistory()
         for second in 0..<400 { history.add(figures(), at: time(Int64(second))) }
         history.add(figures(bitrate: 7), at: time(50))
@@ -74,7 +74,7 @@ import Testing
         #expect(history.samples(after: time(0)).map { $0.bitrate?.bitsPerSecond } == [7, 8])
     }
 
-    @Test("Streams that are gone are forgotten, and beyond the bound new ones have no history") func all() {
+    @Test("streams that ended are removed, and new ones beyond the maximum have no history") func all() {
         let histories = StreamHistories()
         let many = (0...StreamHistories.capacity).map { figures("stream-\($0)") }
         histories.note(many, at: time(1))

@@ -3,7 +3,7 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A connection to the port of TLS that trusts everybody, and knows whom it got.
+/// A connection to the TLS port that accepts any certificate and records it.
 final class TLSConnection: Sendable {
     private final class Collector: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
@@ -16,7 +16,7 @@ final class TLSConnection: Sendable {
         }
     }
 
-    /// What the server showed, in DER.
+    /// The certificate of the server in DER.
     let certificate: [UInt8]
     private let channel: any Channel
     private let collector: Collector
@@ -43,11 +43,11 @@ final class TLSConnection: Sendable {
             .connect(host: "127.0.0.1", port: port).get()
         self.collector = collector
         channel.closeFuture.whenComplete { _ in shown.fail(ChannelError.eof) }
-        // The handshake begins with the first bytes.
+        // The handshake starts with the first bytes.
         certificate = try await shown.futureResult.get()
     }
 
-    /// Asks for the platform's health, and waits for the answer.
+    /// Requests the platform's health and waits for the response.
     func isAnswered() async throws -> Bool {
         collector.received.withLock { $0 = "" }
         let request = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

@@ -1,7 +1,7 @@
 import PCastPlatform
 import Testing
 
-/// Where Phenix's Web SDK sends its metrics and logs.
+/// The endpoint for the metrics and logs of Phenix's Web SDK.
 @Suite("Telemetry") struct TelemetryTests {
     @Test("records get a response of success and are discarded", arguments: ["metrics", "logs"])
     func discarded(kind: String) async throws {
@@ -10,7 +10,7 @@ import Testing
             let answer = try await platform.send(
                 "POST", "/telemetry/\(kind)",
                 ["Content-Type": "application/protobuf", "Origin": "https://player.example"], body: records)
-            // The SDK takes no other status for success, and decodes the content: status “ok”, storedRecords 0.
+            // The SDK accepts no other status as success, and decodes the content: status “ok”, storedRecords 0.
             #expect(answer.status == 200)
             #expect(Array(answer.body.utf8) == [0x0A, 2, 0x6F, 0x6B, 0x10, 0])
             #expect(answer.header("Content-Type") == "application/protobuf")
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("a body beyond the limit is refused, and the next one is taken") func limit() async throws {
+    @Test("a body beyond the limit is rejected, and the next one is accepted") func limit() async throws {
         try await TestPlatform.run { platform in
             let tooLarge = String(repeating: "x", count: 1024 * 1024 + 1)
             let answer = try await platform.send("POST", "/telemetry/metrics", body: tooLarge)

@@ -16,11 +16,11 @@ struct TestPlatform: Sendable {
 
     let listening: PlatformListening
     let platform: Platform
-    /// That it was started with.
+    /// The configuration with which it was started.
     let configuration: PlatformConfiguration
     private let task: Task<Void, any Error>
 
-    /// Runs `body` with a platform, which is over when this returns.
+    /// Runs `body` with a platform that has stopped when this returns.
     static func run(
         host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000, tlsPort: Int? = nil,
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
@@ -36,8 +36,8 @@ struct TestPlatform: Sendable {
         try await run(configuration, logger, body)
     }
 
-    /// The same, of which `configure` changes what it likes. A name of its own: of two closures that may be the trailing
-    /// one, the compiler tries both.
+    /// Runs `body` with a platform whose configuration `configure` changes. It has a separate name, because the
+    /// compiler would try both overloads for a trailing closure.
     static func runConfigured(
         applications: [PlatformConfiguration.Application] = [application, otherApplication], tlsPort: Int? = nil,
         records: StorageConfiguration = StorageConfiguration(),
@@ -74,7 +74,7 @@ struct TestPlatform: Sendable {
         _ = await task.result
     }
 
-    /// One that a test has started by itself.
+    /// Creates the wrapper of a platform that a test started itself.
     init(
         listening: PlatformListening, platform: Platform, configuration: PlatformConfiguration,
         task: Task<Void, any Error>
@@ -85,13 +85,13 @@ struct TestPlatform: Sendable {
         self.task = task
     }
 
-    /// Has it end.
+    /// Stops the platform.
     func end() { task.cancel() }
 
-    /// Waits until it has ended.
+    /// Waits until the platform has stopped.
     func isOver() async { _ = await task.result }
 
-    /// Where it listens, reached by way of this machine also when it listens everywhere.
+    /// The address on which it listens. It goes through this machine also if the platform listens on all addresses.
     var uri: String {
         let port = listening.uri.split(separator: ":").last ?? ""
         return listening.uri.contains("[") ? listening.uri : "http://127.0.0.1:\(port)"
@@ -129,41 +129,41 @@ struct TestPlatform: Sendable {
         return try await send("POST", path, headers, body: offer)
     }
 
-    /// Asks as the first application's backend.
+    /// Sends a request as the first application's backend.
     func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> Answer {
         let credentials = Base64.encode(Array("\(Self.application.id):\(Self.application.secret)".utf8))
         return try await send(method, path, ["Authorization": "Basic \(credentials)"], body: body)
     }
 
-    /// Publishes by WHIP, and says what came of it.
+    /// Publishes by WHIP and returns the stream and the resource.
     func publish(token: String? = nil) async throws -> (stream: String, resource: String) {
         let answer = try await post("/whip", try Offers.publisher(), token: token)
         try #require(answer.status == 201)
         return (try #require(answer.header("PCast-Stream-Id")), try #require(answer.header("Location")))
     }
 
-    // MARK: What is there
+    // MARK: Metrics
 
-    /// The value of a figure of `/metrics`.
+    /// Returns the value of a metric of `/metrics`.
     func figure(_ name: String) async throws -> Int? {
         try await send("GET", "/metrics").body.split(separator: "\n")
             .first { $0.hasPrefix(name + " ") }?.split(separator: " ").last.flatMap { Int($0) }
     }
 
-    /// Waits until a figure has a value, a few seconds at most.
+    /// Waits a few seconds at most until a metric has a value.
     func reaches(_ name: String, _ value: Int) async throws -> Bool {
         try await eventually { try await figure(name) == value }
     }
 }
 
-/// Asks again and again until it holds; false after a minute, which a busy machine does not reach.
+/// Polls until the condition holds. Returns false after a minute, which also a busy machine does not need.
 nonisolated(nonsending) func eventually(
     _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws -> Bool {
     let end = MonotonicClock.now() + .seconds(60)
     while MonotonicClock.now() < end {
         if try await condition() { return true }
-        // The condition ends the wait; this only keeps the asking from taking a processor.
+        // The condition ends the wait. This pause only prevents a busy loop.
         try await ContinuousClock().sleep(for: .milliseconds(5))
     }
     return false

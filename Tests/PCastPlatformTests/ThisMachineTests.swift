@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Who counts as somebody on this machine, and needs no token (OPS2).
+/// The clients that count as local and need no token.
 @Suite struct ThisMachineTests {
     @Test(
-        "OPS2: on loopback no token is needed, except by pages of other sites",
+        "on loopback no token is needed, except for pages of other sites",
         arguments: [
             (nil, nil, 201), ("http://HOST", nil, 201), ("https://evil.example", nil, 401), ("null", nil, 401),
             ("http://localhost:1", nil, 401), (nil, "evil.example", 401), ("http://evil.example", "evil.example", 401),
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("OPS2: a page of another site may come with a token") func withToken() async throws {
+    @Test("a page of another site may use a token") func withToken() async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.post(
                 "/whip", try Offers.publisher(), token: try Tokens.publishing(),
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "Only loopback addresses are this machine, and only under its own names",
+        "only loopback addresses count as this machine, and only under its own names",
         arguments: [
             ("127.0.0.1", "127.0.0.1:8080", nil, true), ("::1", "[::1]:8080", nil, true),
             ("127.9.9.9", "localhost", nil, true),

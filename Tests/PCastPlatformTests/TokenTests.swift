@@ -4,11 +4,12 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// Every restriction of a token at every door.
+/// Every restriction of a token at every endpoint.
 @Suite struct TokenTests {
     enum Door: CaseIterable, Sendable { case whip, whep, publishing, viewing }
 
-    /// Whether the door lets somebody with the token in; nil when it answers neither yes nor `unauthorized`.
+    /// Returns whether the endpoint admits a client with the token; nil if it answers neither success nor
+    /// `unauthorized`.
     private func isAdmitted(_ token: String, at door: Door, _ platform: TestPlatform) async throws -> Bool? {
         switch door {
         case .whip: admitted(try await platform.post("/whip", try Offers.publisher(), token: token).status)
@@ -20,7 +21,7 @@ import Testing
 
     private func admitted(_ status: Int) -> Bool? { status == 201 ? true : status == 401 ? false : nil }
 
-    /// The session is opened with another token, so that it is the stream's token that is judged.
+    /// Sends the request in a session that another token opened, so that only the stream's token decides.
     private func isAdmitted(_ request: SignalingRequest, _ platform: TestPlatform) async throws -> Bool? {
         let answer = OneValue<RequestStatus>()
         try await ProtocolClient.run(platform) { client in
@@ -47,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "A token that is bad, of another's secret, of an unknown application or expired opens no door",
+        "an invalid, expired or foreign token is rejected by every endpoint",
         arguments: Door.allCases)
     func badTokens(door: Door) async throws {
         try await withStream { platform, _ in
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("A token for something else opens no door", arguments: Door.allCases) func types(door: Door) async throws {
+    @Test("a token of another type is rejected", arguments: Door.allCases) func types(door: Door) async throws {
         try await withStream { platform, _ in
             let publishes = door == .whip || door == .publishing
             let none = try Tokens.make()
@@ -84,14 +85,14 @@ import Testing
         }
     }
 
-    @Test("A token for another session opens no door", arguments: Door.allCases) func session(door: Door) async throws {
+    @Test("a token for another session is rejected", arguments: Door.allCases) func session(door: Door) async throws {
         try await withStream { platform, _ in
             let token = try Tokens.make { restricted($0, to: door).forSession("session-of-another") }
             #expect(try await isAdmitted(token, at: door, platform) == false)
         }
     }
 
-    @Test("A token for the session opens it") func ownSession() async throws {
+    @Test("a token for the session is accepted") func ownSession() async throws {
         try await withStream { platform, _ in
             try await ProtocolClient.run(platform) { client in
                 let session = try #require(try await client.authenticate(try Tokens.make()))
@@ -101,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("A token for another address opens no door, one for this address does", arguments: Door.allCases)
+    @Test("a token for another address is rejected, and one for this address is accepted", arguments: Door.allCases)
     func remoteAddress(door: Door) async throws {
         try await withStream { platform, _ in
             for (address, isOpen) in [("192.0.2.1", false), ("127.0.0.1", true), ("nonsense", false)] {
@@ -111,11 +112,11 @@ import Testing
         }
     }
 
-    @Test("A token for one stream shows that one alone", arguments: [Door.whep, .viewing])
+    @Test("a token for one stream gives access to that stream only", arguments: [Door.whep, .viewing])
     func originStream(door: Door) async throws {
         try await withStream { platform, stream in
             let token = try Tokens.make { $0.forStreamingOnly().forOriginStream(stream) }
-            // Published later: the newest, which the token does not name.
+            // This stream is published later and is the newest, but the token does not name it.
             let (other, _) = try await platform.publish(token: try Tokens.publishing())
             #expect(try await isAdmitted(token, at: door, platform) == true)
             let status = try await platform.post("/whep/\(other)", try Offers.viewer(), token: token).status
@@ -125,7 +126,7 @@ import Testing
         }
     }
 
-    @Test("A token that requires a tag shows streams with it alone", arguments: [Door.whep, .viewing])
+    @Test("a token that requires a tag gives access only to streams with that tag", arguments: [Door.whep, .viewing])
     func requiredTag(door: Door) async throws {
         try await withStream(tags: ["red", "channelId:ch#1"]) { platform, tagged in
             let (plain, _) = try await platform.publish(token: try Tokens.publishing())
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("A token of one application shows no stream of another's") func applications() async throws {
+    @Test("a token of one application gives no access to another's streams") func applications() async throws {
         try await withStream { platform, stream in
             let foreign = try Tokens.make(TestPlatform.otherApplication) { $0.forStreamingOnly() }
             #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: foreign).status == 404)
@@ -150,7 +151,7 @@ import Testing
         }
     }
 
-    @Test("No token is 401 with a challenge, where not only this machine listens") func missing() async throws {
+    @Test("a missing token answers 401 with a challenge if not only loopback listens") func missing() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             #expect(!platform.listening.allowsAnonymousLoopback)
             for door in ["/whip", "/whep", "/whep/stream-x"] {
@@ -164,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("A token may stand in the address, percent-encoded") func inTheAddress() async throws {
+    @Test("a token may be in the address, percent-encoded") func inTheAddress() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             let token = try Tokens.publishing().replacing("+", with: "%2B").replacing("=", with: "%3D")
                 .replacing("/", with: "%2F").replacing(":", with: "%3A")
@@ -172,8 +173,7 @@ import Testing
         }
     }
 
-    @Test("A session that was opened with a stream's token is good for that token alone") func onlyToken() async throws
-    {
+    @Test("a session that a stream's token opened permits that token only") func onlyToken() async throws {
         try await withStream { platform, _ in
             try await ProtocolClient.run(platform) { client in
                 let token = try Tokens.viewing()

@@ -5,7 +5,8 @@ import PCastSignaling
 import PCastWebRTC
 import Testing
 
-/// Half a session is refused as a whole, with the section and the reason (RFC 9725, sections 4.4.2 and 4.4.3).
+/// An offer that can be accepted only in part is rejected as a whole. The answer names the section and the reason (RFC
+/// 9725, sections 4.4.2 and 4.4.3).
 @Suite struct TruthfulAnswerTests {
     private struct Problem: Decodable {
         struct Section: Decodable {
@@ -30,7 +31,7 @@ import Testing
         return problem
     }
 
-    /// What cannot be published, and which section is named why.
+    /// Offers that cannot be published, with the section and the reason that the answer names.
     private static let unpublishable: [(String, section: Int, reason: String)] = {
         let make = OfferText.make
         let (audio, video) = (OfferText.audio(), OfferText.video())
@@ -54,7 +55,7 @@ import Testing
     }()
 
     @Test(
-        "WHIP: a section that cannot be accepted is 422 with its place, its mid and the reason",
+        "WHIP: a section that cannot be accepted answers 422 with its index, its mid and the reason",
         arguments: unpublishable)
     func whip(offer: String, section: Int, reason: String) async throws {
         try await TestPlatform.run { platform async throws in
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("The protocol refuses the same, in words", arguments: unpublishable)
+    @Test("the protocol rejects the same offers with a reason", arguments: unpublishable)
     func signaling(offer: String, section: Int, reason: String) async throws {
         try await TestPlatform.run { platform async throws in
             try await ProtocolClient.run(platform) { client async throws in
@@ -84,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("What a token permits alone is taken, and the rest is inactive, first or not")
+    @Test("the media that a token permits is accepted, and the rest is inactive, first or not")
     func tokens() async throws {
         try await TestPlatform.run { platform async throws in
             let sound = try Tokens.make { $0.forPublishingOnly().withCapability("audio-only") }
@@ -115,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("WHEP: what the stream has and the viewer cannot receive is 422; what it lacks is inactive")
+    @Test("WHEP: media that the viewer cannot receive answers 422, and media that the stream lacks is inactive")
     func whep() async throws {
         try await TestPlatform.run { platform async throws in
             let both = try await platform.post("/whip", OfferText.make([OfferText.audio(), OfferText.video()]))
@@ -141,14 +142,14 @@ import Testing
                 #expect(description.bundle == ["0", "1"] && description.media.allSatisfy { $0.port != 0 })
                 #expect(description.media[1].direction == .sendOnly)
             }
-            // Nothing of it at all.
+            // The viewer can receive none of the stream's media.
             let audio = OfferText.make([OfferText.audio(direction: "recvonly")])
             #expect(try problem(try await platform.post("/whep/\(pictures)", audio)).detail.contains("track"))
         }
     }
 
     @Test(
-        "H.264 High is watched by whoever takes H.264", arguments: ["640c1f", "42e01f", "42001f", "4d001f", "64001f"])
+        "every H.264 viewer receives H.264 High", arguments: ["640c1f", "42e01f", "42001f", "4d001f", "64001f"])
     func high(profile: String) async throws {
         try await TestPlatform.run { platform async throws in
             for published in ["640028", "640c28", "4d0028"] {
@@ -165,7 +166,7 @@ import Testing
         }
     }
 
-    @Test("A data channel does not make a viewer of the protocol a publisher") func channelOfViewer() async throws {
+    @Test("a data channel does not make a viewer of the protocol a publisher") func channelOfViewer() async throws {
         try await TestPlatform.run { platform async throws in
             let (stream, _) = try await platform.publish()
             try await ProtocolClient.run(platform) { client async throws in

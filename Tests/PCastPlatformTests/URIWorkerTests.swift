@@ -6,7 +6,7 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// Streams from and to addresses as far as the platform goes; what a worker does is tested end to end.
+/// Streams from and to addresses, within the platform. End-to-end tests cover the worker itself.
 @Suite("Streams from and to addresses")
 struct URIWorkerTests {
     private static func token(_ capabilities: [String], publishing: Bool = true) throws -> String {
@@ -31,17 +31,17 @@ struct URIWorkerTests {
         return .setupStream(message)
     }
 
-    /// A worker that does as the script says.
+    /// Returns a worker that runs the script.
     private static func workers(_ script: String = "exit 1", limit: Int = 16) -> WorkerConfiguration {
         WorkerConfiguration(
             program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!],
             listenerPorts: 9_000...9_010, limit: limit)
     }
 
-    /// Says that it listens, and waits to be told to end.
+    /// A script that reports that it listens, and waits for the end of its input.
     private static let listening = #"read order; echo '{"listening":{}}'; cat > /dev/null"#
 
-    /// Why a stream was refused, as its client is told.
+    /// Returns the reason for which a stream was rejected, as its client receives it.
     private static func reason(_ request: SignalingRequest, _ client: ProtocolClient) async throws -> String? {
         guard case .setupStream(let response)? = try await client.response(request) else { return nil }
         return response.refusalReason
@@ -58,7 +58,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A token without the capability pulls nothing and pushes nothing, and neither does no token")
+    @Test("a token without the capability can neither pull nor push, and neither can a missing token")
     func capability() async throws {
         try await Self.run(Self.workers(Self.listening)) { client in
             let uri = "srt://0.0.0.0:9001?mode=listener"
@@ -76,7 +76,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A platform without workers says so")
+    @Test("a platform without workers reports so")
     func absent() async throws {
         try await Self.run(nil) { client in
             let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
@@ -84,9 +84,9 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("Addresses that the platform does not allow are refused before anything is started")
+    @Test("addresses that the platform does not allow are rejected before a worker is started")
     func addresses() async throws {
-        // Whatever is started would be said to run.
+        // Every worker that is started would report that it runs.
         try await Self.run(Self.workers(#"read order; echo '{"running":{}}'; cat > /dev/null"#)) { client in
             let token = try Self.token(["publish-uri"])
             for uri in [
@@ -105,7 +105,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("Who asked is told why an address is not used, and nothing of what is secret in it")
+    @Test("the client receives the reason why an address is unused, without its secrets")
     func reasons() async throws {
         try await Self.run(Self.workers("exit 1")) { client in
             let token = try Self.token(["publish-uri"])
@@ -117,7 +117,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A stream that waits for its encoder is ended by its client, by its backend, and by nobody else")
+    @Test("a stream that waits for its encoder can be ended only by its client or backend")
     func waiting() async throws {
         try await TestPlatform.run(workers: Self.workers(Self.listening)) { platform in
             try await ProtocolClient.run(platform) { client in
@@ -133,7 +133,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A worker that dies before it has begun is a failure; as many run as the platform allows")
+    @Test("a worker that dies before it runs is a failure, and at most the permitted number runs")
     func limits() async throws {
         try await Self.run(Self.workers("exit 1")) { client in
             let request = Self.request(try Self.token(["publish-uri"]), "http://127.0.0.1:1/")
@@ -148,9 +148,9 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A worker that dies later ends its stream as failed")
+    @Test("a worker that dies later ends its stream as failed")
     func death() async throws {
-        // It lives as long as a file does, which is until its stream has begun.
+        // The worker lives as long as a file, which the test deletes after its stream has begun.
         let life = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
         try Data().write(to: life)
         defer { try? FileManager.default.removeItem(at: life) }
@@ -164,9 +164,9 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A worker's credential is not on its command line, and good for its stream alone")
+    @Test("a worker's credential is not on its command line, and is valid for its stream only")
     func credential() async throws {
-        // It says what it was given, as its platform's log would never do.
+        // The worker prints the order that it got, which the platform's log never does.
         let script = #"read order; echo "$order" >&2; echo '{"listening":{}}'; cat > /dev/null"#
         let log = LogRecord()
         try await TestPlatform.run(logger: log.logger, workers: Self.workers(script)) { platform in
@@ -198,7 +198,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("A worker's joins count at no address of its own; who has it work pays for them")
+    @Test("a worker's sessions count for the client that started it, not for the worker's address")
     func joins() async throws {
         let script = #"read order; echo "$order" >&2; echo '{"listening":{}}'; cat > /dev/null"#
         let log = LogRecord()
@@ -209,7 +209,7 @@ struct URIWorkerTests {
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]
         }
         try await TestPlatform.runConfigured(logger: log.logger, configure: configure) { platform in
-            // The one session and the one stream that this address may have.
+            // The address may have only this one session and this one stream.
             let (_, publisher) = try await platform.publish(token: Tokens.publishing())
             try await ProtocolClient.run(platform) { client in
                 let token = try Tokens.make { $0.forAuthenticationOnly() }
@@ -221,7 +221,7 @@ struct URIWorkerTests {
                 try await ProtocolClient.run(platform) { worker in
                     let session = try await worker.authenticate(credential)
                     #expect(session != nil, "a session of the worker's is none of this address")
-                    // Its stream is one of whoever asked for it, who has one already.
+                    // The worker's stream counts for its client, which already has one.
                     #expect(try await worker.ask(Requests.publish(credential)) == .capacity)
                     #expect(try await platform.send("DELETE", publisher).status == 200)
                     #expect(
@@ -236,7 +236,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("What workers may reach, and how many there may be, changes while the platform runs")
+    @Test("the permitted addresses and number of workers change while the platform runs")
     func reloaded() async throws {
         try await TestPlatform.run(workers: Self.workers(Self.listening, limit: 1)) { platform in
             try await ProtocolClient.run(platform) { client in
@@ -250,7 +250,7 @@ struct URIWorkerTests {
                 configuration.workers?.listenerPorts = 9_005...9_010
                 let changes = try await platform.platform.apply(configuration)
                 #expect(changes.applied == [.srtPullPorts, .maxJobs] && changes.needRestart.isEmpty)
-                // What runs goes on; what comes is judged anew.
+                // Running jobs continue, and new ones are checked against the new configuration.
                 #expect(try await client.ask(request) == .badRequest)
                 let other = Self.request(token, "srt://0.0.0.0:9005?mode=listener")
                 let second = try #require(try await client.setUp(other))

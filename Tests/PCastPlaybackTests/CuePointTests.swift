@@ -14,7 +14,7 @@ struct CuePointTests {
     private func positions(_ cuePoints: CuePointCollection) -> [Double] { cuePoints.map(\.position.seconds) }
 
     @Test(
-        "a move passes what lies behind its start up to its destination, both ways",
+        "a move passes the points after its start up to its destination, in both directions",
         arguments: [
             (PlaybackProgress.beforeBeginning, .at(.zero), [0.0]), (.at(.zero), .at(seconds(120)), [30, 60, 90]),
             (.at(seconds(120)), .at(seconds(30)), [30, 60, 90]), (.at(seconds(30)), .at(seconds(60)), [60]),
@@ -26,7 +26,7 @@ struct CuePointTests {
         #expect(positions(Self.points.passed(from: previous, to: current)) == expected)
     }
 
-    @Test("a collection is in the order of positions, and answers what lies where")
+    @Test("a collection is ordered by position, and returns the points of a range")
     func collection() {
         let points = Self.points
         #expect(positions(points) == [0, 30, 60, 90, .infinity])
@@ -45,12 +45,12 @@ struct CuePointTests {
         #expect(CuePointCollection(Array(Self.points.reversed())) == Self.points)
     }
 
-    /// The rule itself, point by point.
+    /// The rule for a single point.
     private func isPassed(_ point: PlaybackProgress, _ from: PlaybackProgress, _ to: PlaybackProgress) -> Bool {
         from <= to ? from < point && point <= to : to <= point && point < from
     }
 
-    @Test("a walk over many points passes what the rule says, each move once", arguments: UInt64(1)...20)
+    @Test("a walk over many points passes those of the rule, once for each move", arguments: UInt64(1)...20)
     func walk(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let points = CuePointCollection(
@@ -65,7 +65,7 @@ struct CuePointTests {
         for step in 0..<300 {
             let now = Instant(nanoseconds: Int64(step) * 1_000_000)
             let epoch = clock.seek(to: .milliseconds(Int64.random(in: 0...100, using: &generator) * 250), at: now)
-            // On its way it passes nothing.
+            // During the seek no point is passed.
             let onTheWay = progress.follow(clock.playhead(at: now))
             #expect(onTheWay == nil)
             clock.show(clock.playhead(at: now).position, of: epoch, at: now)
@@ -83,7 +83,7 @@ struct CuePointTests {
         #expect(again == nil)
     }
 
-    @Test("each of several points at one place is in one event, and an earlier epoch's playhead passes nothing")
+    @Test("several points at one position are one event, and a playhead of an earlier epoch passes nothing")
     func aggregation() {
         let points = CuePointCollection([0, 2, 2, 5].map { CuePoint(at: seconds($0)) } + [.afterContent()])
         var progress = CuePointProgress(points)
@@ -111,7 +111,7 @@ struct CuePointTests {
         #expect(passages == [[0], [2, 2, 5], [2, 2, 5]])
     }
 
-    @Test("who joins in the middle passes nothing of before; a point that is added behind the playhead is not passed")
+    @Test("a start in the middle passes no earlier points, and a point added behind the playhead is not passed")
     func joining() {
         var progress = CuePointProgress(Self.points, from: .at(seconds(50)))
         var clock = PlayheadClock(at: Instant(nanoseconds: 0))
@@ -126,7 +126,7 @@ struct CuePointTests {
         #expect(passage?.cuePoints.map(\.type) == ["next", "ad"])
     }
 
-    @Test("a policy picks from a passage, and says behind what to go on")
+    @Test("a policy selects from the passed points, and names the position at which to continue")
     func policy() {
         let passage = CuePointPassage(
             previous: .at(.zero), current: .at(seconds(120)),
@@ -145,7 +145,7 @@ struct CuePointTests {
         #expect(one.apply(to: passage).resumeCuePoint?.position == .at(seconds(30)))
     }
 
-    @Test("progress begins before everything and ends behind everything")
+    @Test("progress begins before everything and ends after everything")
     func progress() {
         let order: [PlaybackProgress] = [.beforeBeginning, .at(seconds(-1)), .at(.zero), .at(seconds(1)), .behindEnd]
         #expect(order.map(\.seconds) == [-.infinity, -1, 0, 1, .infinity])

@@ -20,7 +20,7 @@ struct PlayheadTests {
         return clock
     }
 
-    /// Whether it knew where to go.
+    /// Returns whether the position is known.
     private func seek(_ clock: inout PlayheadClock, to time: WallTime, at now: Instant) -> Bool {
         clock.seek(to: time, at: now) != nil
     }
@@ -31,7 +31,7 @@ struct PlayheadTests {
         clock.show(seconds(position), of: epoch, at: now)
     }
 
-    @Test("it stands still until something is shown, goes on with time, and stops with pause")
+    @Test("the playhead starts with the first frame, advances with time, and stops at a pause")
     func moves() {
         var clock = PlayheadClock(at: at(0))
         let epoch = clock.begin(now: at(0))
@@ -46,7 +46,7 @@ struct PlayheadTests {
     }
 
     @Test(
-        "a rate holds over a pause, and is between a quarter and four",
+        "a rate is kept over a pause, and is between a quarter and four",
         arguments: [(2.0, 2.0), (0, 1), (-3, 1), (9, 4), (0.1, 0.25), (.nan, 1)])
     func rates(asked: Double, expected: Double) {
         var clock = playing()
@@ -57,7 +57,7 @@ struct PlayheadTests {
         #expect(clock.playhead(at: at(5)).rate == expected)
     }
 
-    @Test("it does not go beyond what is there, and no picture that lags turns it back")
+    @Test("the playhead does not exceed the available media, and a late frame does not turn it back")
     func bounds() {
         var clock = playing(available: 2)
         #expect(clock.playhead(at: at(5)).position == seconds(2))
@@ -69,7 +69,7 @@ struct PlayheadTests {
         #expect(clock.playhead(at: at(8)).position == seconds(3))
     }
 
-    @Test("a seek stands at its goal until its picture comes; what belongs to an earlier epoch has no effect")
+    @Test("a seek stays at its target until its frame arrives, and events of earlier epochs have no effect")
     func seeking() {
         var clock = playing()
         let before = clock.epoch
@@ -78,18 +78,18 @@ struct PlayheadTests {
         let second = clock.seek(to: seconds(500), at: at(1.1))
         #expect(before < first && first < second)
         #expect(clock.playhead(at: at(4)).position == seconds(60) && clock.playhead(at: at(4)).isSeeking)
-        // Pictures of before, and of the seek that was given up.
+        // These are frames from before, and of the superseded seek.
         #expect(!show(&clock, 1.2, of: before, at: at(2)))
         #expect(!show(&clock, 30, of: first, at: at(2)))
         clock.setBuffering(true, of: first, at: at(2))
         #expect(clock.playhead(at: at(4)).position == seconds(60) && clock.playhead(at: at(4)).isSeeking)
-        // The key frame before the goal is where it lands.
+        // The seek completes at the key frame before its target.
         #expect(show(&clock, 58, of: second, at: at(5)))
         #expect(clock.playhead(at: at(6)).position == seconds(59) && !clock.playhead(at: at(6)).isSeeking)
         #expect(clock.playhead(at: at(6)).rate == 1)
     }
 
-    @Test("a window that moves on leaves what is shown where it is, and says so")
+    @Test("a moving window does not change the position, and is reported")
     func eviction() {
         var clock = playing()
         clock.pause(at: at(1))
@@ -101,7 +101,7 @@ struct PlayheadTests {
         #expect(!clock.playhead(at: at(3)).isEvicted && clock.playhead(at: at(3)).position == seconds(40))
     }
 
-    @Test("another item begins with nothing of the one before")
+    @Test("another item begins without the state of the one before")
     func items() {
         var clock = playing()
         let old = clock.epoch
@@ -116,7 +116,7 @@ struct PlayheadTests {
         #expect(playhead.timecodeRange == nil && playhead.rate == 0)
     }
 
-    @Test("the timecode is the stream's at the position, and a seek by it goes to its picture")
+    @Test("the timecode is that of the stream at the position, and a seek by it leads to its frame")
     func timecodes() {
         var clock = playing(from: 20)
         #expect(!seek(&clock, to: wall(110), at: at(0)))
@@ -133,7 +133,7 @@ struct PlayheadTests {
         #expect(clock.playhead(at: at(3)).position == seconds(10))
     }
 
-    @Test("the position never goes back in play, whatever is shown when", arguments: UInt64(1)...20)
+    @Test("the position never goes back during playback, whenever frames are shown", arguments: UInt64(1)...20)
     func monotonic(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var clock = playing(available: 1)
@@ -169,7 +169,7 @@ struct TimecodeAnchorsTests {
         return anchors
     }
 
-    @Test("between two anchors time runs straight, and outside of them as it goes")
+    @Test("time is interpolated between two anchors, and extrapolated outside of them")
     func interpolation() {
         let anchors = anchors([(110, 1_010.1, .capture, 0), (10, 910, .capture, 0)])
         #expect(anchors.wallTime(at: seconds(60)) == wall(960.05))
@@ -183,17 +183,17 @@ struct TimecodeAnchorsTests {
         #expect(TimecodeAnchors().position(of: wall(0), in: range) == nil)
     }
 
-    @Test("where the clock jumps, told or not, the earlier anchor holds up to the next", arguments: [Int64(0), 1])
+    @Test("at a jump of the clock the earlier anchor applies up to the next one", arguments: [Int64(0), 1])
     func jumps(run: Int64) {
         let anchors = anchors([(0, 0, .programDateTime, 0), (10, 100, .programDateTime, run)])
         #expect(anchors.wallTime(at: seconds(9)) == wall(9) && anchors.wallTime(at: seconds(10)) == wall(100))
         #expect(anchors.position(of: wall(9), in: range) == seconds(9))
-        // Nobody made a picture then: the next there is.
+        // There is no frame from that time, so the next one is used.
         #expect(anchors.position(of: wall(50), in: range) == seconds(10))
         #expect(anchors.position(of: wall(105), in: range) == seconds(15))
     }
 
-    @Test("the most trusted source that says anything is believed, and a later word at one place")
+    @Test("the most trusted source applies, and the latest anchor at a position")
     func sources() {
         var anchors = anchors([(0, 50, .programDateTime, 0), (0, 10, .file, 0)])
         #expect(anchors.wallTime(at: .zero) == wall(50))
@@ -203,7 +203,7 @@ struct TimecodeAnchorsTests {
         #expect(anchors.wallTime(at: .zero) == wall(71))
     }
 
-    @Test("a playlist's dates are taken, and taken anew with each reload")
+    @Test("a playlist's dates are used, and updated with each reload")
     func playlist() throws {
         func playlist(_ date: String) throws -> MediaPlaylist {
             try MediaPlaylist(
@@ -227,7 +227,7 @@ struct TimecodeAnchorsTests {
         #expect(anchors.position(of: wall(300), in: range) == seconds(4))
     }
 
-    @Test("no more anchors are kept than there is room for, and none from beyond all bounds")
+    @Test("the number of anchors is bounded, and extreme ones are ignored")
     func bounds() {
         var anchors = TimecodeAnchors()
         anchors.add(
@@ -238,7 +238,7 @@ struct TimecodeAnchorsTests {
             anchors.add(
                 TimecodeAnchor(position: seconds(Double(index)), wallTime: wall(Double(2 * index)), source: .file))
         }
-        // The first is forgotten; from the second on back as time goes.
+        // The first anchor is removed. Before the second one time is extrapolated.
         #expect(anchors.wallTime(at: .zero) == wall(1))
         for extreme in [Int64.min, .max] {
             _ = anchors.position(of: WallTime(nanosecondsSinceEpoch: extreme), in: range)

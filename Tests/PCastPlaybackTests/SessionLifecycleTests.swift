@@ -2,9 +2,9 @@ import PCastNetworkEmulation
 import PCastPlayback
 import Testing
 
-@Suite("The life of a session")
+@Suite("The life cycle of a session")
 struct SessionLifecycleTests {
-    /// The events that steps bring, with the states after each.
+    /// Performs steps and returns their events, with the states after each.
     private final class Session {
         private(set) var lifecycle = SessionLifecycle()
         private(set) var events: [LifecycleEvent] = []
@@ -28,7 +28,7 @@ struct SessionLifecycleTests {
         var overlay: OverlayPlayerState { lifecycle.overlayState }
     }
 
-    @Test("an item that is loaded, played, paused and played to its end")
+    @Test("an item is loaded, played, paused and played to its end")
     func whole() {
         let session = Session()
         #expect(session.events == [.bufferEmpty])
@@ -42,7 +42,7 @@ struct SessionLifecycleTests {
         #expect(session { $0.pause() } == [.pauseRequest])
         _ = session { $0.play() }
         #expect(session { $0.ended() } == [.end] && session.overlay == .stopped)
-        // Told again, it is not again the end.
+        // A repeated end is not reported again.
         #expect(session { $0.ended() }.isEmpty && session.lifecycle.hasEnded)
         #expect(session { $0.terminate() } == [.terminate] && session.state == .idle)
         #expect(
@@ -51,7 +51,7 @@ struct SessionLifecycleTests {
             }.isEmpty)
     }
 
-    @Test("set to play before it is ready, it plays as soon as it is")
+    @Test("an item that is set to play before it is ready plays as soon as it is")
     func autoPlay() {
         let session = Session()
         #expect(session { $0.play() } == [.playRequest, .play])
@@ -59,7 +59,7 @@ struct SessionLifecycleTests {
         #expect(session { $0.bufferFilled() } == [.ready, .likelyToKeepUp] && session.state.isPlaying)
     }
 
-    @Test("only pictures that moved stall; a buffer is empty after a seek too")
+    @Test("only advancing frames can stall, and the buffer is also empty after a seek")
     func stalls() {
         let session = Session()
         _ = session {
@@ -77,7 +77,7 @@ struct SessionLifecycleTests {
         #expect(session { $0.bufferFilled() } == [.likelyToKeepUp])
     }
 
-    @Test("a seek leads away from the end, where nothing plays by itself")
+    @Test("a seek leads away from the end, where playback does not start by itself")
     func afterEnd() {
         let session = Session()
         _ = session {
@@ -86,7 +86,7 @@ struct SessionLifecycleTests {
         #expect(session { $0.bufferEmptied() }.isEmpty)
         _ = session { $0.seek() }
         #expect(session.overlay == .seeking && session.state == .paused(buffering: true))
-        // Who ends while it seeks has not ended here.
+        // A player that reaches the end while it seeks has not ended here.
         #expect(session { $0.ended() }.isEmpty)
         _ = session {
             $0.bufferFilled(); $0.play()
@@ -95,14 +95,14 @@ struct SessionLifecycleTests {
         #expect(session { $0.ended() } == [.end])
     }
 
-    @Test("before it is ready nobody seeks")
+    @Test("there is no seek before the item is ready")
     func early() {
         var lifecycle = SessionLifecycle()
         let may = lifecycle.seek()
         #expect(!may && lifecycle.overlayState == .paused)
     }
 
-    @Test("a failure before it is ready is for good, and one after it can be resumed from")
+    @Test("a failure before the item is ready is final, and playback can resume after a later one")
     func failures() {
         let never = Session()
         #expect(never { $0.failed("404") } == [.fail(.loadFailed("404"))] && never.state == .idle)
@@ -121,7 +121,7 @@ struct SessionLifecycleTests {
             }.isEmpty)
         #expect(session { $0.resume(playing: true) } == [.resumeBegin, .bufferEmpty])
         #expect(session.state == .playing(buffering: true))
-        // Not while it is under way.
+        // It cannot be resumed while resuming is in progress.
         #expect(session { $0.resume(playing: true) }.isEmpty)
         #expect(session { $0.failed("still") } == [.resumeFail(.loadFailed("still"))])
         #expect(session { $0.resume(playing: false) } == [.resumeBegin, .bufferEmpty, .pause])
@@ -130,7 +130,7 @@ struct SessionLifecycleTests {
     }
 
     @Test(
-        "whatever happens when, each event has its counterpart and nothing follows the end", arguments: UInt64(1)...50)
+        "in any order of steps each event has its counterpart and nothing follows the end", arguments: UInt64(1)...50)
     func order(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let session = Session()

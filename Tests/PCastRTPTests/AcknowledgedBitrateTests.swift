@@ -6,7 +6,7 @@ import Testing
 @Suite("The rate at which packets arrive, as the peer reports")
 struct AcknowledgedBitrateTests {
     @Test(
-        "what arrived in the last tenth of a second is known wherever the peer's clock stands, and when it goes back",
+        "the arrivals of the last 100 ms are known for any state of the peer's clock",
         arguments: [-500_000, -100, 0, 100, 500_000] as [Int64])
     func fastestOfAnyClock(begin: Int64) throws {
         var acknowledged = AcknowledgedBitrate()
@@ -14,7 +14,7 @@ struct AcknowledgedBitrateTests {
             for packet in 0..<2_000 {
                 acknowledged.arrived(size: 1_250, at: .seconds(clock) + .milliseconds(Int64(packet) * 10))
             }
-            // 1 Mbit/s; of a span the first half may be all that has come.
+            // 1 Mbit/s. The first half of a period may be all that has arrived.
             let fastest = try #require(acknowledged.fastest)
             #expect(fastest >= .kilobits(950) && fastest <= .kilobits(1_150))
         }

@@ -1,6 +1,6 @@
 import PCastRTP
 
-// The readers take spans, which the macros of Testing cannot pass on; these take arrays.
+// The parsers take spans, which the macros of Testing cannot pass on. These functions take arrays.
 
 extension DatagramKind {
     init(_ bytes: [UInt8]) { self.init(bytes.span) }

@@ -7,7 +7,7 @@ import Testing
     private func at(_ milliseconds: Double) -> Instant { Instant(nanoseconds: Int64(milliseconds * 1e6)) }
     private func after(_ milliseconds: Double) -> TimeSpan { TimeSpan(nanoseconds: Int64(milliseconds * 1e6)) }
 
-    @Test("CC5: what leaves within 5 ms is one group, and two whole groups are compared")
+    @Test("packets sent within 5 ms form one group, and two complete groups are compared")
     func groups() {
         var groups = ArrivalGroups()
         #expect(groups.arrived(sentAt: at(0), arrival: after(100)) == nil)
@@ -18,10 +18,10 @@ import Testing
             groups.arrived(sentAt: at(40), arrival: after(160)) == .init(send: after(19), arrival: after(32)))
     }
 
-    @Test("CC5: what a bottleneck lets go in one burst is one group, for 100 ms at most")
+    @Test("packets that a bottleneck releases in one burst form one group, for at most 100 ms")
     func burst() {
         var groups = ArrivalGroups()
-        // Sent 20 ms apart, arriving 1 ms apart after a stall.
+        // The packets are sent 20 ms apart and arrive 1 ms apart after a stall.
         for index in 0..<90 {
             let delta = groups.arrived(sentAt: at(Double(index) * 20), arrival: after(2_000 + Double(index)))
             #expect(delta == nil)
@@ -34,7 +34,7 @@ import Testing
         #expect(deltas > 0 && deltas < 20)
     }
 
-    @Test("packets out of order, and a clock that jumps, say nothing")
+    @Test("reordered packets and a jump of the clock give no measurement")
     func disorder() {
         var groups = ArrivalGroups()
         _ = groups.arrived(sentAt: at(100), arrival: after(100))

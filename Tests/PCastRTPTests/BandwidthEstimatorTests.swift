@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-/// The estimator alone, against a link on virtual time.
+/// The estimator alone, with a link on virtual time.
 @Suite struct BandwidthEstimatorTests {
     private func scene(
         rate: Double, source: Double, loss: Double = 0, jitter: TimeSpan = .zero, seed: UInt64,
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "from 4 to 0.8 Mbit/s: the queue is gone after 3 s, the rest is used, and most is back 12 s after the return",
+        "from 4 to 0.8 Mbit/s: the queue is empty after 3 s, and most of the rate is back after 12 s",
         arguments: [1, 2, 3, 4] as [UInt64])
     func fallsAndRises(seed: UInt64) {
         var scene = scene(rate: 4e6, source: 4e6, seed: seed)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "CC15: random loss of 2, 5 and 10 % does not starve the stream", arguments: [0.02, 0.05, 0.10],
+        "random loss of 2, 5 and 10 % does not reduce the stream's bit rate", arguments: [0.02, 0.05, 0.10],
         [5, 6] as [UInt64])
     func cc15(loss: Double, seed: UInt64) {
         var scene = scene(rate: 6e6, source: 2e6, loss: loss, jitter: .milliseconds(10), seed: seed)
@@ -57,7 +57,7 @@ import Testing
         #expect(abs(scene.flows[0].estimate.lossRate - loss) < 0.05)
     }
 
-    @Test("two that begin together share a link", arguments: [2, 3, 4] as [UInt64])
+    @Test("two flows that start together share a link", arguments: [2, 3, 4] as [UInt64])
     func shares(seed: UInt64) {
         let flows = [
             CongestionFlow(source: 2e6, seed: seed &* 7), CongestionFlow(index: 1, source: 2e6, seed: seed &* 11),
@@ -83,7 +83,7 @@ import Testing
         #expect(other > 0.25 * 3e6)
     }
 
-    @Test("CC7: a stream that cannot grow finds room for twice itself by probes, and asks for no more")
+    @Test("a stream that cannot grow finds twice its bandwidth by probes, and does not probe for more")
     func cc7() {
         var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
             $0.isRigid = true
@@ -99,7 +99,7 @@ import Testing
         #expect(scene.flows[0].probes == probes)
     }
 
-    @Test("CC7: what is estimated without probes stays below one and a half of what arrives")
+    @Test("without probes the estimate stays below one and a half of what arrives")
     func cc7WithoutProbes() {
         var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
             $0 = CongestionFlow(source: 1e6, start: .kilobits(900), canProbe: false, seed: 4)
@@ -110,7 +110,7 @@ import Testing
         #expect((1.2e6...1.9e6).contains(scene.flows[0].target))
     }
 
-    @Test("CC9: sound alone holds the estimate above itself, and finds the room for a picture within 5 s of its return")
+    @Test("with audio alone the estimate stays higher, and finds bandwidth for video within 5 s of its return")
     func cc9() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5)
         scene.run(for: .seconds(Int64(8)))
@@ -125,7 +125,7 @@ import Testing
         #expect(scene.flows[0].target > 0.5e6)
     }
 
-    @Test("CC9: a path on which nothing is sent since it was full is tried again, and found to be free")
+    @Test("a path on which nothing is sent since it was full is probed again and found to be free")
     func cc9Silence() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5) {
             $0.isRigid = true
@@ -144,7 +144,7 @@ import Testing
         #expect(!scene.flows[0].estimate.isCongested)
     }
 
-    @Test("CC9: sound alone for five minutes does not wear the estimate down")
+    @Test("five minutes of audio alone do not reduce the estimate")
     func cc9Long() {
         var scene = scene(rate: 3e6, source: 2e6, jitter: .milliseconds(10), seed: 6)
         scene.run(for: .seconds(Int64(10)))
@@ -153,7 +153,7 @@ import Testing
         #expect(scene.flows[0].target > 1.5e6)
     }
 
-    @Test("CC10: a packet counts with its IP and UDP headers")
+    @Test("a packet counts with its IP and UDP headers")
     func cc10() {
         var estimator = BandwidthEstimator(
             start: .kilobits(300), wanted: .kilobits(300), reportsArrivals: true, canProbe: false)
@@ -167,12 +167,12 @@ import Testing
                 estimator.read(bytes, at: now + .milliseconds(40))
             }
         }
-        // 128 bytes each 10 ms.
+        // 128 bytes every 10 ms.
         let rate = Double(estimator.estimate.acknowledged?.bitsPerSecond ?? 0)
         #expect(abs(rate - 102_400) < 6_000)
     }
 
-    @Test("CC12: it begins with what is assumed, and not at the bottom")
+    @Test("the estimate starts with the assumed bit rate")
     func cc12() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
@@ -180,7 +180,7 @@ import Testing
         #expect(!estimator.estimate.isLimited)
     }
 
-    @Test("CC3: reports of packets that were never sent, 65,535 of them, change nothing")
+    @Test("reports of 65,535 packets that were never sent change nothing")
     func cc3() throws {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
@@ -195,7 +195,7 @@ import Testing
         #expect(estimator.targetBitrate == .kilobits(2_500))
     }
 
-    @Test("CC4: lost reports are not lost packets")
+    @Test("lost reports do not count as lost packets")
     func cc4() {
         var scene = scene(rate: 6e6, source: 2e6, seed: 8) { $0.reportLoss = 0.3 }
         scene.run(for: .seconds(Int64(5)))
@@ -204,7 +204,7 @@ import Testing
         #expect(scene.flows[0].estimate.lossRate < 0.01)
     }
 
-    @Test("REMB bounds who reports no arrivals, and loss above 10 % takes by steps from who tells nothing else")
+    @Test("REMB limits a peer without reports, and loss above 10 % reduces the rate of a peer with only loss")
     func withoutArrivals() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: false, canProbe: true)
@@ -228,7 +228,7 @@ import Testing
         #expect(estimator.targetBitrate > lowered)
     }
 
-    @Test("the queue's delay and the round trip are what the link makes them")
+    @Test("the queue's delay and the round trip equal those of the link")
     func measures() {
         var scene = scene(rate: 5e6, source: 1e6, seed: 9)
         scene.run(for: .seconds(Int64(10)))
@@ -237,7 +237,7 @@ import Testing
         #expect(estimate.roundTrip.map { $0 > .milliseconds(45) && $0 < .milliseconds(90) } == true)
     }
 
-    @Test("CC3: a peer whose clock leaps by days with each of 50,000 reports stops nothing")
+    @Test("a peer whose clock jumps by days with each of 50,000 reports does not stop the estimator")
     func leapingClock() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
@@ -245,7 +245,7 @@ import Testing
         for index in 0..<50_000 {
             let number = UInt16(truncatingIfNeeded: index)
             estimator.sent(number, size: 1_000, cluster: estimator.pollProbe()?.id ?? 0, at: now)
-            // One packet, arrived; the reference time goes on by almost half of its 24 bits.
+            // One packet has arrived. The reference time advances by almost half of its 24 bits.
             let reference = UInt32(truncatingIfNeeded: index &* 0x7F_FFFF) & 0xFF_FFFF
             let bytes: [UInt8] = [
                 0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, UInt8(number >> 8), UInt8(number & 0xFF), 0, 1,
@@ -259,7 +259,7 @@ import Testing
         #expect(estimator.estimate.roundTrip.map { $0 >= .zero && $0 <= .seconds(Int64(5)) } == true)
     }
 
-    @Test("A report that waited to be read makes no round trip longer")
+    @Test("a report that waited before it was read does not increase the round trip")
     func lateReading() {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
@@ -269,17 +269,18 @@ import Testing
             0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 1, 0, 0x20, 2, 4, 0,
         ]
         estimator.read(bytes, waited: .milliseconds(10), at: now + .milliseconds(60))
-        // The other one arrived a millisecond later: the report was made then, or afterwards.
+        // The other packet arrived a millisecond later. The report was made then or afterwards.
         #expect(estimator.estimate.roundTrip == .milliseconds(50))
     }
 
-    @Test("CC3: a datagram tells of no more packets than are remembered twice")
+    @Test("a datagram reports at most twice the number of packets in the history")
     func mostReported() {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
         let now = Instant(nanoseconds: 1_000_000_000)
         for number in 0..<UInt16(10) { estimator.sent(number, size: 1_000, at: now) }
-        // Runs of packets that have not come, up to the first of ours; then one message of ours, that came.
+        // Runs of packets that have not arrived, up to the first of this test. Then a message for a packet that has
+        // arrived.
         func message(from first: UInt16, count: UInt16, chunk: [UInt8]) -> [UInt8] {
             let head: [UInt8] = [
                 0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, UInt8(first >> 8), UInt8(first & 0xFF), UInt8(count >> 8),
@@ -295,7 +296,7 @@ import Testing
         #expect(estimator.estimate.roundTrip != nil)
     }
 
-    @Test("another path is measured anew, from the rate of the old one")
+    @Test("another path is measured again, from the rate of the old one")
     func anotherPath() {
         var scene = scene(rate: 3e6, source: 4e6, seed: 4)
         scene.run(for: .seconds(Int64(10)))
@@ -310,7 +311,7 @@ import Testing
         #expect(scene.flows[0].estimate.queueDelay.map { $0 < .milliseconds(30) } == true)
     }
 
-    @Test("packets that left and came at once are judged as they would be one by one", arguments: UInt64(1)...8)
+    @Test("packets that were sent and arrived together have the same result as single ones", arguments: UInt64(1)...8)
     func runs(seed: UInt64) {
         func estimator() -> BandwidthEstimator {
             BandwidthEstimator(
@@ -329,7 +330,7 @@ import Testing
             for index in 0..<Int64.random(in: 1...9, using: &generator) {
                 let size = Int.random(in: 200...1_200, using: &generator)
                 together.sent(number, size: size, at: now)
-                // What did not leave at quite the same time is no run.
+                // Packets that leave at different times are not a run.
                 oneByOne.sent(number, size: size, at: now + .nanoseconds(index))
                 if Int.random(in: 0..<50, using: &generator) > 0 { recorder.received(number, at: now + delay) }
                 number &+= 1
@@ -340,7 +341,7 @@ import Testing
         }
         let (left, right) = (together.estimate, oneByOne.estimate)
         #expect(left.lossRate == right.lossRate && left.lossRate > 0)
-        // The nanoseconds by which they differ may tip a comparison.
+        // The difference of nanoseconds may change a comparison.
         #expect(abs(left.target.bitsPerSecond - right.target.bitsPerSecond) < right.target.bitsPerSecond / 20)
         #expect(abs((left.acknowledged?.bitsPerSecond ?? 0) - (right.acknowledged?.bitsPerSecond ?? .max)) < 1_000)
         #expect(abs(((left.queueDelay ?? .zero) - (right.queueDelay ?? .seconds(Int64(9)))).nanoseconds) < 1_000)

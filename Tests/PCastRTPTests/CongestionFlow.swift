@@ -2,7 +2,7 @@ import PCastCore
 import PCastNetworkEmulation
 import PCastRTP
 
-/// A sender of video and sound that follows its estimate, and a receiver that reports arrivals, on virtual time.
+/// A sender of video and audio that follows its estimate, and a receiver that reports arrivals, on virtual time.
 struct CongestionFlow {
     private struct Report {
         var bytes: [UInt8]
@@ -10,15 +10,15 @@ struct CongestionFlow {
     }
 
     let index: Int
-    /// What the encoder makes at most, in bits a second; it makes what it may.
+    /// The maximum bit rate of the encoder in bits per second. The encoder produces what it may.
     var source: Double
-    /// The encoder goes on with its rate whatever is estimated, as a relay's single layer does.
+    /// Whether the encoder keeps its rate regardless of the estimate, as a single layer at an SFU does.
     var isRigid = false
     var hasVideo = true
     var hasSound = true
     /// Whether the peer has a stream for padding.
     let canProbe: Bool
-    /// Of the reports, how many do not arrive.
+    /// The share of reports that do not arrive.
     var reportLoss = 0.0
 
     private(set) var estimator: BandwidthEstimator
@@ -32,7 +32,7 @@ struct CongestionFlow {
     private var nextSound = Instant(nanoseconds: 3_000_000)
     private var generator: SeededGenerator
 
-    /// Bytes that left and that arrived, in all.
+    /// The total number of bytes that were sent and that arrived.
     private(set) var sentBytes = 0
     private(set) var arrivedBytes = 0
     private(set) var longestWait = TimeSpan.zero
@@ -51,7 +51,7 @@ struct CongestionFlow {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// Begins with another estimate than usual.
+    /// Starts with another estimate than the default.
     mutating func start(at start: Bitrate) {
         estimator = BandwidthEstimator(
             start: start, wanted: estimator.wanted, reportsArrivals: true, canProbe: canProbe)
@@ -113,7 +113,7 @@ struct CongestionFlow {
         number &+= 1
     }
 
-    /// At the receiver.
+    /// Records a packet's arrival at the receiver.
     mutating func arrived(_ packet: CongestionLink.Packet, at arrival: Instant) {
         arrivedBytes += packet.size
         recorder.received(packet.number, at: arrival)

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastNetworkEmulation
 
-/// A bottleneck on virtual time: a rate, a queue that drops at its end, a delay, jitter that keeps the order, and loss.
+/// A bottleneck on virtual time: a rate, a tail-drop queue, a delay, jitter without reordering, and loss.
 struct CongestionLink {
     struct Packet {
         var flow: Int
@@ -10,13 +10,13 @@ struct CongestionLink {
         var sentAt: Instant
     }
 
-    /// Bits a second.
+    /// The rate in bits per second.
     var rate: Double
-    /// Of the queue, at the rate.
+    /// The maximum delay of the queue at the link's rate.
     var queueLimit: TimeSpan
     var delay = TimeSpan.milliseconds(25)
     var jitter = TimeSpan.zero
-    /// Of the packets, how many are lost by chance.
+    /// The share of packets that are lost at random.
     var loss = 0.0
 
     private var queue: [Packet] = []
@@ -33,10 +33,10 @@ struct CongestionLink {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// What a packet that comes now would wait.
+    /// The time that a new packet would wait.
     var queueDelay: TimeSpan { TimeSpan(seconds: Double(queuedBytes) * 8 / rate) }
 
-    /// False when there was no room.
+    /// Returns false if the queue is full.
     @discardableResult
     mutating func send(_ packet: Packet) -> Bool {
         guard queueDelay < queueLimit else { return false }
@@ -45,7 +45,7 @@ struct CongestionLink {
         return true
     }
 
-    /// Lets a step of time pass; answers what arrived in it.
+    /// Advances by a step of time. Returns the packets that arrived in it.
     mutating func advance(to now: Instant, step: TimeSpan) -> [(packet: Packet, arrival: Instant)] {
         credit += rate / 8 * step.seconds
         while head < queue.count, credit >= Double(queue[head].size) {

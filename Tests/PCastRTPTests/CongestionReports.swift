@@ -2,7 +2,7 @@ import PCastCore
 import PCastRTP
 
 extension TransportFeedbackRecorder {
-    /// A report that is due, as a datagram.
+    /// Returns a report that is due, as a datagram.
     mutating func report(at now: Instant) -> [UInt8]? {
         guard let deadline, deadline <= now else { return nil }
         var bytes = [UInt8](repeating: 0, count: 1200)
@@ -16,7 +16,7 @@ extension TransportFeedbackRecorder {
 }
 
 extension BandwidthEstimator {
-    /// Takes in the reports of a datagram.
+    /// Reads the reports of a datagram.
     mutating func read(_ bytes: [UInt8], waited: TimeSpan = .zero, at now: Instant) {
         var reader = RTCPReader()
         while let packet = reader.next(in: bytes.span) {

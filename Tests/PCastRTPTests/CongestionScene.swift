@@ -9,7 +9,7 @@ struct CongestionScene {
 
     static let step = TimeSpan.microseconds(500)
 
-    /// The longest that a packet would have waited in the link's queue since this was last set to zero.
+    /// The longest delay of the link's queue since this was last set to zero.
     var worstQueue = TimeSpan.zero
 
     init(link: CongestionLink, flows: [CongestionFlow], download: LossBasedFlow? = nil) {
@@ -39,7 +39,7 @@ struct CongestionScene {
         }
     }
 
-    /// Bits a second that arrived of a flow in the time.
+    /// Returns the rate of a flow's arrivals during a time, in bits per second.
     mutating func rate(of flow: Int = 0, for span: TimeSpan) -> Double {
         let before = flows[flow].arrivedBytes
         run(for: span)

@@ -2,9 +2,9 @@ import PCastCore
 import PCastRTP
 import Testing
 
-@Suite("Data quality as a client tells it")
+@Suite("The data quality that a client reports")
 struct ConnectionQualityTests {
-    /// Looks each quarter of a second.
+    /// Updates the machine every quarter of a second.
     private static func run(
         _ machine: inout ConnectionQuality, seconds: Double, from now: inout Instant, lastHeard: Instant?,
         packets: inout Int, perLook: Int
@@ -20,7 +20,7 @@ struct ConnectionQualityTests {
         return rows
     }
 
-    @Test("What the platform says counts while it is heard")
+    @Test("the platform's report applies while packets arrive")
     func platform() {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
@@ -31,7 +31,7 @@ struct ConnectionQualityTests {
         #expect(machine.told(.good) == .good)
     }
 
-    @Test("Nothing heard for 1.5 s is NoData, and what the platform said before holds again when it is heard")
+    @Test("no packet for 1.5 s is NoData, and the platform's report applies again afterwards")
     func silence() {
         for role in [ConnectionQuality.Role.publisher, .viewer] {
             var machine = ConnectionQuality(role)
@@ -51,7 +51,7 @@ struct ConnectionQualityTests {
         }
     }
 
-    @Test("A link that was limited before nothing came over it any more is why nothing does")
+    @Test("if the link was limited before the silence, that is its reason")
     func limitedBefore() {
         let limits: [(ConnectionQuality.Role, DataQuality.Reason)] = [
             (.publisher, .uploadLimited), (.viewer, .downloadLimited),
@@ -66,14 +66,14 @@ struct ConnectionQualityTests {
             #expect(
                 Self.run(&machine, seconds: 20, from: &now, lastHeard: cut, packets: &packets, perLook: 0)
                     == [.row(.noData, limit)])
-            // What the platform says of it, by a way that is left, counts as ever.
+            // The platform's status still counts if it arrives on another path.
             _ = machine.told(.row(.noData, .publisherLimited))
             #expect(machine.quality == .row(.noData, .publisherLimited))
             _ = machine.told(.row(.all, limit))
             #expect(
                 Self.run(&machine, seconds: 1, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
                     .last == .row(.all, limit))
-            // Once it is limited no more, a silence has no cause that is known.
+            // When there is no limit any more, a silence has no known cause.
             _ = machine.told(.good)
             let second = now
             #expect(
@@ -82,7 +82,7 @@ struct ConnectionQualityTests {
         }
     }
 
-    @Test("The platform hears nothing of a publisher that sends all the time: the uplink loses it")
+    @Test("a publisher that sends all the time and is not received has an uplink loss")
     func uplink() {
         var machine = ConnectionQuality(.publisher)
         var now = Instant(nanoseconds: 0)
@@ -91,7 +91,7 @@ struct ConnectionQualityTests {
         #expect(machine.told(.row(.noData, .none)) == .row(.noData, .uploadLimited))
     }
 
-    @Test("It hears nothing of a publisher that sends nothing, or was stopped for a while: no cause is known")
+    @Test("a publisher that sends nothing, or was suspended, has an unknown cause")
     func nothingSent() {
         var machine = ConnectionQuality(.publisher)
         var now = Instant(nanoseconds: 0)
@@ -103,7 +103,7 @@ struct ConnectionQualityTests {
         #expect(Self.run(&machine, seconds: 0.75, from: &now, lastHeard: nil, packets: &packets, perLook: 10).isEmpty)
     }
 
-    @Test("The platform hears nothing of a viewer that hears nothing: the downlink loses it")
+    @Test("if both sides of a viewer receive nothing, the downlink is the cause")
     func downlink() {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
@@ -116,7 +116,7 @@ struct ConnectionQualityTests {
         #expect(machine.told(.row(.noData, .publisherLimited)) == .row(.noData, .publisherLimited))
     }
 
-    @Test("A client that was held up itself listens again before it judges")
+    @Test("a client that was suspended waits for packets before it decides")
     func heldUp() {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
@@ -128,7 +128,7 @@ struct ConnectionQualityTests {
         #expect(Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0).isEmpty)
     }
 
-    @Test("Before the connection is up, silence means nothing")
+    @Test("before the connection is up, silence has no meaning")
     func before() {
         var machine = ConnectionQuality(.viewer)
         for second in 0..<30 {

@@ -3,8 +3,8 @@ import Testing
 
 @testable import PCastRTP
 
-/// Fields of packets at the ends of what they can say.
-@Suite("Fields at their ends") struct EdgeValueTests {
+/// Fields of packets with extreme values.
+@Suite("Extreme values of fields") struct EdgeValueTests {
     private func packets(_ bytes: [UInt8]) -> [RTCPPacket] {
         var reader = RTCPReader()
         var packets: [RTCPPacket] = []
@@ -22,7 +22,7 @@ import Testing
         words.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
     }
 
-    @Test("REMB with exponent 63 and all of its mantissa is as good as no bound") func largestEstimate() throws {
+    @Test("REMB with exponent 63 and the full mantissa is effectively unlimited") func largestEstimate() throws {
         let bytes = words(0x8FCE_0005, 1, 0, 0x5245_4D42, 0x01FF_FFFF, 2)
         guard case .receiverEstimatedBitrate(let estimate)? = packets(bytes).first else {
             Issue.record("not REMB")
@@ -31,7 +31,7 @@ import Testing
         #expect(estimate.bitrate == Bitrate(bitsPerSecond: .max))
     }
 
-    @Test("sender reports at the beginning and the end of NTP's time are read", arguments: [0, UInt64.max])
+    @Test("sender reports at the beginning and the end of NTP's time are parsed", arguments: [0, UInt64.max])
     func reportTimes(time: UInt64) throws {
         let half = UInt32(truncatingIfNeeded: time)
         guard
@@ -46,7 +46,7 @@ import Testing
             wallTime.millisecondsSinceEpoch < 2_100_000_000_000 && wallTime.millisecondsSinceEpoch > -2_300_000_000_000)
     }
 
-    @Test("transport-wide feedback about 65,535 packets without a chunk tells of none") func emptyFeedback() {
+    @Test("transport-wide feedback about 65,535 packets without a chunk reports none") func emptyFeedback() {
         let bytes = words(0x8FCD_0004, 1, 2, 0x0000_FFFF, 0)
         for case .transportFeedback(let feedback) in packets(bytes) {
             var reader = TransportFeedback.Reader(feedback)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("a redundant block of 1,023 bytes that are not there is no packet of sound") func longestBlock() {
+    @Test("a redundant block of 1,023 missing bytes is no audio packet") func longestBlock() {
         for bytes in [[0xEF, 0xFF, 0xFF, 0xFF, 111], [0xEF, 0xFF, 0xFF, 0xFF]] as [[UInt8]] {
             let isNone = redundant(bytes) == nil
             #expect(isNone)
@@ -67,7 +67,7 @@ import Testing
         #expect(payload?.redundantCount == 1 && length == 1_023)
     }
 
-    @Test("the latest capture time and the largest offset are read, and written as they were") func captureTime() throws
+    @Test("the latest capture time and the largest offset are parsed, and written unchanged") func captureTime() throws
     {
         var map = RTPHeaderExtensionMap()
         map[3] = .absoluteCaptureTime
@@ -78,7 +78,7 @@ import Testing
         #expect(values.absoluteCaptureTime == AbsoluteCaptureTime(ntpTimestamp: .max, clockOffset: -1))
     }
 
-    @Test("255 bytes of padding are no packet where there are fewer, and all of it where there are as many")
+    @Test("255 bytes of padding are invalid in a shorter packet, and the whole of an equally long one")
     func padding() throws {
         let fixed = [0xA0, 96, 0, 1] + words(1, 2)
         #expect(header(fixed + [0x10, 255]) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRTP
 
-/// IO2: what leaves for one peer in one system call are packets of one size, of which only the last may be shorter.
+/// Packets that are sent to one peer in one system call have equal sizes, of which only the last may be shorter.
 @Suite struct EvenSizeTests {
     private func stream(evens: Bool = true) -> OutboundStream {
         var map = RTPHeaderExtensionMap()
@@ -17,7 +17,7 @@ import Testing
             firstSequenceNumber: 500, retransmissionSequenceNumber: 40)
     }
 
-    /// The sizes of packets in the clear, as they would leave.
+    /// Returns the sizes of the unencrypted packets that would be sent.
     private func sizes(_ payloads: [[Int]], evens: Bool = true, _ change: (inout OutboundStream) -> Void = { _ in })
         -> [Int]
     {
@@ -52,35 +52,35 @@ import Testing
 
     private let header = 12 + 4 + 8
 
-    @Test("IO2: the earlier packets of a frame are filled up to the size of its later ones")
+    @Test("the earlier packets of a frame are padded to the size of its later ones")
     func earlier() {
         #expect(sizes([[1100, 1100, 1101, 1101]]).map { $0 - header } == [1101, 1101, 1101, 1101])
         #expect(sizes([[1100, 1101, 1100, 1101]]).map { $0 - header } == [1101, 1101, 1101, 1101])
     }
 
-    @Test("IO2: the last may be shorter, and is; much shorter ones stay as they are")
+    @Test("the last packet may be shorter, and much shorter packets are not padded")
     func last() {
         #expect(sizes([[1101, 1101, 1095]]).map { $0 - header } == [1101, 1101, 1095])
         #expect(sizes([[1101, 1095, 1101, 400]]).map { $0 - header } == [1101, 1101, 1101, 400])
         #expect(sizes([[30, 1100, 1101]]).map { $0 - header } == [30, 1101, 1101])
     }
 
-    @Test("IO2: frames are not filled up to each other, nor anything where nobody wants it")
+    @Test("different frames are not padded to one size, and nothing is padded unless it is wanted")
     func apart() {
         #expect(sizes([[1100], [1101]]).map { $0 - header } == [1100, 1101])
         #expect(sizes([[700, 701], [800, 801, 801]]).map { $0 - header } == [701, 701, 801, 801, 801])
         #expect(sizes([[1100, 1101]], evens: false).map { $0 - header } == [1100, 1101])
     }
 
-    @Test("packets of a frame are of one size also where some of them say the delay and others do not")
+    @Test("the packets of a frame have one size, also if only some of them have the playout delay")
     func delays() {
         let delay = PlayoutDelay(minimum: .zero, maximum: .milliseconds(300))
         let all = sizes([[700, 700, 700], [700, 1160, 1160], [700]]) { $0.playoutDelay = delay }
-        // Roomy ones say the delay too, and large ones do not.
+        // Packets with space have the delay too, and large ones do not.
         #expect(all.map { $0 - header } == [704, 704, 704, 704, 1160, 1160, 704])
     }
 
-    @Test("a header from the template has the bytes of the one that is written in full")
+    @Test("a header from the template equals one that is written completely")
     func bytes() {
         var log = PacketLog(capacity: 64)
         for (index, size) in [700, 700, 1160, 1160, 700, 30].enumerated() {

@@ -17,7 +17,7 @@ import Testing
         #expect(frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test("RTP6: what breaks the format is counted and drops its unit, and the frame is not decoded")
+    @Test("malformed payloads are counted and drop their unit, and the frame is not decoded")
     func rtp6() {
         let good: [UInt8] = [0x41, 0x9A]
         let cases: [(name: String, payload: [UInt8], malformed: Int, kept: [UInt8])] = [
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("RTP6: a unit whose fragments are interrupted is dropped whole")
+    @Test("a unit whose fragments are interrupted is dropped completely")
     func rtp6Interrupted() {
         let byUnit = depacketize([[0x7C, 0x81, 1], [0x41, 0x9A], [0x7C, 0x41, 2]])
         #expect(byUnit.frame == nil)
@@ -60,7 +60,7 @@ import Testing
         #expect(byType.malformed == 1)
     }
 
-    @Test("RTP6: a hole drops the unit it is in, and the next frame is whole again")
+    @Test("a gap drops the unit in which it occurs, and the next frame is complete again")
     func rtp6Hole() {
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
@@ -75,7 +75,7 @@ import Testing
         #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test("COD4: an IDR that comes without parameter sets gets those sent before")
+    @Test("an IDR picture without parameter sets receives those sent before")
     func cod4() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         var depacketizer = H264Depacketizer()
@@ -88,7 +88,7 @@ import Testing
         depacketizer.append([0x65, 0x88].span, to: &bytes)
         #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
         #expect(bytes == H264Fixtures.annexB([sps, pps, [0x65, 0x88]]))
-        // Behind a delimiter, which begins an access unit.
+        // The unit follows a delimiter, which begins an access unit.
         bytes = []
         depacketizer.append([0x09, 0xF0].span, to: &bytes)
         depacketizer.append([0x65, 0x88].span, to: &bytes)
@@ -96,13 +96,13 @@ import Testing
         #expect(bytes == H264Fixtures.annexB([[0x09, 0xF0], sps, pps, [0x65, 0x88]]))
     }
 
-    @Test("parameter sets before a picture that refers to others make no key frame")
+    @Test("parameter sets before a frame that refers to others make no key frame")
     func setsBeforeDelta() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         #expect(depacketize([sps, pps, [0x41, 0x9A]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test("a picture parameter set before its sequence parameter set is given once more behind it")
+    @Test("a picture parameter set before its sequence parameter set is repeated after it")
     func wrongOrder() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         let result = depacketize([pps, sps, [0x65, 0x88]])
@@ -110,7 +110,7 @@ import Testing
         #expect(result.bytes == H264Fixtures.annexB([sps, pps, pps, sps, [0x65, 0x88]]))
     }
 
-    @Test("parameter sets of two IDs, one of them in fragments and replaced later, are all given")
+    @Test("parameter sets of two IDs, one of them fragmented and later replaced, are all delivered")
     func severalIDs() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         let other: [UInt8] = [0x68, 0x5B, 0x83]

@@ -2,7 +2,7 @@ import PCastCore
 import PCastNetworkEmulation
 import PCastRTP
 
-/// The same payloads from the same seed.
+/// A generator of the same payloads for the same seed.
 struct PayloadRandom: RandomNumberGenerator {
     private var generator: SeededGenerator
 
@@ -10,22 +10,22 @@ struct PayloadRandom: RandomNumberGenerator {
 
     mutating func next() -> UInt64 { generator.next() }
 
-    /// Bytes none of which is zero, so that no start code is among them.
+    /// Returns bytes without zeros, so that they contain no start code.
     mutating func nonZeroBytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8.random(in: 1...255, using: &self) }
     }
 }
 
-/// Coded pictures that are right in all that a payload format looks at.
+/// Encoded frames that are valid in every part that a payload format reads.
 enum H264Fixtures {
-    /// 1280x720, baseline, level 3.1: as x264 writes it.
+    /// 1280x720, baseline, level 3.1, as x264 writes it.
     static let sequenceParameterSet: [UInt8] = [
         0x67, 0x42, 0xC0, 0x1F, 0xD9, 0x00, 0x50, 0x05, 0xBB, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00,
         0x03, 0x03, 0xC0, 0xF1, 0x83, 0x24, 0x80,
     ]
     static let pictureParameterSet: [UInt8] = [0x68, 0xCB, 0x83, 0xCB, 0x20]
 
-    /// A slice whose first macroblock is the picture's first.
+    /// Returns a slice whose first macroblock is the first of the frame.
     static func slice(idr: Bool, size: Int, using random: inout PayloadRandom) -> [UInt8] {
         [idr ? 0x65 : 0x41, 0x88] + random.nonZeroBytes(size - 2)
     }

@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test("RTP4: parameter sets and a small IDR share one STAP-A")
+    @Test("parameter sets and a small IDR picture share one STAP-A")
     func rtp4SmallKeyFrame() {
         let unit: [UInt8] = [0, 0, 0, 1, 0x67, 0x42, 0xE0, 0x1F, 0, 0, 1, 0x68, 0xCE, 0, 0, 1, 0x25, 0x88, 0x84]
         let (packets, _) = packetize(unit)
@@ -25,14 +25,14 @@ import Testing
             ])
     }
 
-    @Test("RTP4: parameter sets go in a STAP-A before the fragments of a large IDR")
+    @Test("parameter sets are sent in a STAP-A before the fragments of a large IDR picture")
     func rtp4LargeKeyFrame() {
         var random = PayloadRandom(seed: 1)
         let (packets, _) = packetize(H264Fixtures.accessUnit(key: true, size: 2201, using: &random))
         #expect(packets.map { $0.bytes[0] } == [0x78, 0x7C, 0x7C, 0x7C])
         #expect(packets.dropFirst().map { $0.bytes[1] } == [0x85, 0x05, 0x45])
         #expect(packets.map(\.isLast) == [false, false, false, true])
-        // 2200 bytes in three: 734, 734, 732, and two of header.
+        // 2200 bytes in three packets: 734, 734, 732, and two of header.
         #expect(packets.dropFirst().map(\.bytes.count) == [736, 736, 734])
     }
 
@@ -55,7 +55,7 @@ import Testing
         #expect(packetize(H264Fixtures.annexB([larger])).packets.map(\.bytes.count) == [552, 552])
     }
 
-    @Test("RTP9: no payload is larger than the limit")
+    @Test("no payload is larger than the limit")
     func rtp9() {
         var random = PayloadRandom(seed: 4)
         for limit in [16, 100, 1100, 1180] {

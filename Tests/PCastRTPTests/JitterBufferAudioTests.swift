@@ -45,7 +45,7 @@ import Testing
         #expect(buffer.statistics.packetsLost == 2)
     }
 
-    @Test("RTP12: a gap of DTX is not loss, and time says how much was lost")
+    @Test("a gap of DTX is not a loss, and timestamps tell how much was lost")
     func rtp12() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)
@@ -55,11 +55,11 @@ import Testing
         let outputs = buffer.outputs(at: .at(1000))
         #expect(outputs.count == 2)
         #expect(gaps(outputs).isEmpty)
-        // Lost, but of no time: it was padding.
+        // This packet is lost but has no duration: it was padding.
         source.sequenceNumber += 1
         buffer.insert(all: source.frame(), at: .at(1020))
         #expect(gaps(buffer.outputs(at: .at(1080))).isEmpty)
-        // One packet lost before a pause of ten seconds: no more than a packet can hold is concealed.
+        // One packet is lost before a pause of ten seconds. At most the duration of one packet is concealed.
         source.sequenceNumber += 1
         source.timestamp += 480_000
         buffer.insert(all: source.frame(), at: .at(11_000))

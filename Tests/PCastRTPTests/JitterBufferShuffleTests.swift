@@ -9,7 +9,8 @@ import Testing
         var packet: JitterPacket
     }
 
-    /// Frames 33 ms apart, a key frame every `keyInterval`, each packet late by up to `jitter`, some lost or doubled.
+    /// Returns arrivals of frames every 33 ms, with a key frame every `keyInterval`. Each packet is late by up to
+    /// `jitter`, and some are lost or duplicated.
     private func network(
         _ source: inout JitterSource, frameCount: Int, keyInterval: Int, jitter: Int64, loss: Double, doubled: Double
     ) -> [Arrival] {
@@ -53,7 +54,7 @@ import Testing
         #expect(buffer.statistics.packetsDuplicate + buffer.statistics.packetsLate > 0)
     }
 
-    @Test("JB8: whatever is lost, frames are whole, in order, and none but a key frame follows a hole")
+    @Test("whatever is lost, frames are complete and in order, and only a key frame follows a gap")
     func jb8() throws {
         for seed in 0..<30 {
             let codec = seed & 1 == 0 ? Codec.h264 : .vp8

@@ -3,7 +3,7 @@ import PCastRTP
 import Testing
 
 @Suite struct JitterBufferVideoTests {
-    @Test("JB1, JB3: a whole frame comes out at once, without delay and without sender reports")
+    @Test("a complete frame is returned at once, without sender reports")
     func jb1NoDelay() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -26,7 +26,7 @@ import Testing
         #expect(buffer.frames(at: .at(33)).map(\.isKeyFrame) == [false])
     }
 
-    @Test("RTP5: without a marker a frame ends where the time changes")
+    @Test("without a marker a frame ends where the timestamp changes")
     func rtp5() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -39,12 +39,12 @@ import Testing
         #expect(buffer.frames(at: .at(0)).map(\.bytes) == Array(source.frames.prefix(2)))
     }
 
-    @Test("RTP1: padding fills its number and becomes no frame")
+    @Test("padding uses a sequence number and makes no frame")
     func rtp1() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8)
         var key = source.frame(key: true, size: 2500)
-        // Padding within a frame, and between frames.
+        // There is padding within a frame, and between frames.
         for index in 1..<key.count { key[index].sequenceNumber += 1 }
         buffer.insert(all: key, at: .at(0))
         #expect(buffer.frames(at: .at(0)).isEmpty)
@@ -76,7 +76,7 @@ import Testing
         #expect(buffer.statistics.framesDropped == 0)
     }
 
-    @Test("JB8: after a hole nothing is delivered but a key frame")
+    @Test("after a gap only a key frame is delivered")
     func jb8() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
@@ -103,7 +103,7 @@ import Testing
         #expect(buffer.statistics.packetsLate == 1)
     }
 
-    @Test("What was waited for too long and comes before the key frame is as good")
+    @Test("a packet that comes after its timeout but before the key frame is used")
     func repairedAfterAll() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
@@ -119,7 +119,7 @@ import Testing
         #expect(buffer.statistics.framesDropped == 0)
     }
 
-    @Test("In the end what is missing is given up, whatever was asked for")
+    @Test("missing packets are finally given up, whatever was requested")
     func givenUp() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
@@ -145,7 +145,7 @@ import Testing
         #expect(buffer.needsKeyFrame == false)
     }
 
-    @Test("JB2: long patience ends when half a second waits with a key frame, and the newest is gone on with")
+    @Test("a long timeout ends when half a second with a key frame waits, and the newest frame follows")
     func jb2() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(5 as Int64))
@@ -182,7 +182,7 @@ import Testing
         #expect(buffer.deadline == nil)
     }
 
-    @Test("RTP3: parameter sets with a time of their own make the IDR after them a key frame")
+    @Test("parameter sets with their own timestamp make the IDR picture after them a key frame")
     func rtp3ParameterSetsApart() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -198,7 +198,7 @@ import Testing
         #expect(frames[0].isKeyFrame)
     }
 
-    @Test("parameter sets before a picture that refers to others begin no stream, and no key frame is on its way")
+    @Test("parameter sets before a frame that refers to others start no stream and announce no key frame")
     func setsBeforeDelta() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -212,12 +212,12 @@ import Testing
         }
         #expect(buffer.needsKeyFrame == true)
         #expect(buffer.frames(at: .at(200)).isEmpty)
-        // What was dropped had the parameter sets of the key frame behind it.
+        // The dropped packets contained the parameter sets of the key frame after them.
         buffer.insert(JitterPacket(payload: idr, sequenceNumber: 3, timestamp: 3000, marker: true), at: .at(233))
         #expect(buffer.frames(at: .at(233)).map(\.bytes) == [H264Fixtures.annexB(sets + [idr])])
     }
 
-    @Test("a key frame has all packets of its time, a picture parameter set before its sequence parameter set as well")
+    @Test("a key frame has all packets of its time, also if a picture parameter set comes first")
     func wholeKeyFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -233,7 +233,7 @@ import Testing
         #expect(frames.first?.sequenceNumbers.count == 4)
     }
 
-    @Test("RTP3: an IDR without parameter sets does not begin a stream")
+    @Test("an IDR picture without parameter sets does not begin a stream")
     func rtp3IDRAlone() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -244,7 +244,7 @@ import Testing
         #expect(buffer.needsKeyFrame == true)
     }
 
-    @Test("RTP6: a frame with a broken unit is not delivered, and a key frame is needed")
+    @Test("a frame with a malformed unit is not delivered, and a key frame is needed")
     func rtp6() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
@@ -260,7 +260,7 @@ import Testing
         #expect(buffer.statistics.framesDropped == 2)
     }
 
-    @Test("RTP10: numbers and times unwrap across 2^16 and 2^32")
+    @Test("sequence numbers and timestamps are unwrapped across 2^16 and 2^32")
     func rtp10() {
         var source = JitterSource(.vp8, sequenceNumber: 65_530, timestamp: 0xFFFF_F000)
         var buffer = JitterBuffer(codec: .vp8)
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test("RTP11: a source that starts anew is followed after three packets", arguments: [40_000, 20_000, 150])
+    @Test("a source that restarts is followed after three packets", arguments: [40_000, 20_000, 150])
     func rtp11(sequenceNumber: UInt16) {
         var source = JitterSource(.vp8, sequenceNumber: 200)
         var buffer = JitterBuffer(codec: .vp8)
@@ -294,7 +294,7 @@ import Testing
         #expect(buffer.statistics.resynchronizations == 1)
     }
 
-    @Test("RTP11: stray packets and late retransmissions start nothing anew")
+    @Test("stray packets and late retransmissions cause no restart")
     func rtp11Strays() {
         var source = JitterSource(.vp8, sequenceNumber: 30_000)
         var buffer = JitterBuffer(codec: .vp8)
@@ -322,7 +322,7 @@ import Testing
         #expect(buffer.frames(at: .at(20)).isEmpty)
         buffer.insert(all: source.frame(key: true), at: .at(21))
         #expect(buffer.frames(at: .at(21)).map(\.bytes) == [source.frames.last!])
-        // A jump over the whole ring.
+        // The jump exceeds the whole ring.
         source.sequenceNumber &+= 1000
         buffer.insert(all: source.frame(), at: .at(22))
         #expect(buffer.needsKeyFrame == true)
@@ -343,7 +343,7 @@ import Testing
         #expect(buffer.statistics.packetsRefused == 1)
     }
 
-    @Test("JB1: patience is three requests and their answers, and no less than 250 ms")
+    @Test("the timeout covers three requests and their answers, at least 250 ms")
     func jb1Patience() {
         #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(10)) == .milliseconds(250))
         #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(120)) == .milliseconds(440))

@@ -9,7 +9,7 @@ struct JitterPacket {
     var marker: Bool
 }
 
-/// A sender of frames: it knows which bytes it made packets of.
+/// A sender of frames. It knows the bytes of its packets.
 struct JitterSource {
     let codec: Codec
     var random: PayloadRandom
@@ -26,7 +26,7 @@ struct JitterSource {
         step = codec == .opus ? 960 : 3000
     }
 
-    /// The packets of the next frame.
+    /// Returns the packets of the next frame.
     mutating func frame(key: Bool = false, size: Int = 500) -> [JitterPacket] {
         let bytes: [UInt8] =
             switch codec {
@@ -63,7 +63,7 @@ extension JitterBuffer {
         for packet in packets { insert(packet, at: now) }
     }
 
-    /// All frames that are ready.
+    /// Returns all frames that are ready.
     mutating func frames(at now: Instant) -> [Frame] {
         outputs(at: now).compactMap { output in
             if case .frame(let frame) = output { return frame }

@@ -3,7 +3,7 @@ import PCastRTP
 import Testing
 
 @Suite struct JitterFreezeTests {
-    @Test("JB7: a freeze is a gap of three means, and of 150 ms more than the mean")
+    @Test("a freeze is a gap of three mean intervals and at least 150 ms more than the mean")
     func jb7() {
         var detector = FreezeDetector()
         var now: Int64 = 0

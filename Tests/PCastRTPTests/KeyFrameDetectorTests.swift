@@ -7,7 +7,7 @@ import Testing
         KeyFrameDetector.inspect(codec: codec, payload: payload.span)
     }
 
-    @Test("RTP3: parameter sets alone are told apart: they stand before other pictures as well")
+    @Test("parameter sets alone are distinguished, because they also precede other frames")
     func rtp3ParameterSets() {
         #expect(inspect([0x67, 0x42]) == .parameterSets)
         #expect(inspect([0x68, 0xCE]) == .parameterSets)
@@ -18,7 +18,7 @@ import Testing
         #expect(KeyFrameDetector.startsKeyFrame(codec: .h264, payload: [0x67, 0x42].span) == false)
     }
 
-    @Test("RTP3: an IDR without parameter sets before it is told apart, and only its first slice counts")
+    @Test("an IDR picture without parameter sets is distinguished, and only its first slice counts")
     func rtp3IDR() {
         #expect(inspect([0x65, 0x88]) == .idr)
         #expect(inspect([0x65, 0x48]) == .none)
@@ -31,7 +31,7 @@ import Testing
         #expect(KeyFrameDetector.startsKeyFrame(codec: .h264, payload: [0x65, 0x88].span) == false)
     }
 
-    @Test("RTP3: neither size nor slices nor broken aggregates make a key frame")
+    @Test("neither size nor slices nor broken aggregates make a key frame")
     func rtp3None() {
         for payload: [UInt8] in [
             [], [0x41, 0x9A], [0x06, 0x05], [0x78], [0x78, 0, 9, 0x67], [0x78, 0, 0, 0, 1, 0x67], [0x7C], [0x7C, 0x87],
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("RTP3: VP8 begins with P clear at the start of partition 0")
+    @Test("a VP8 key frame has a clear P bit at the start of partition 0")
     func rtp3VP8() {
         #expect(inspect([0x10, 0x10], .vp8) == .keyFrame)
         #expect(inspect([0x10, 0x11], .vp8) == .none)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func croppingAndHighProfileAreRead() {
-        // High profile, level 4.0, 120 by 68 macroblocks cropped to 1080 lines: as x264 writes it.
+        // High profile, level 4.0, 120 by 68 macroblocks cropped to 1080 lines, as x264 writes it.
         let set: [UInt8] = [
             0x67, 0x64, 0x00, 0x28, 0xAC, 0xD9, 0x40, 0x78, 0x02, 0x27, 0xE5, 0x84, 0x00, 0x00, 0x03, 0x00, 0x04,
             0x00, 0x00, 0x03, 0x00, 0xF0, 0x3C, 0x60, 0xC6, 0x58,

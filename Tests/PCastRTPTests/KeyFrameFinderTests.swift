@@ -3,9 +3,9 @@ import Testing
 
 @testable import PCastRTP
 
-/// What a track's log says of its key frames, whatever way the parameter sets came.
+/// The key frames in a track's log, whatever way the parameter sets are sent.
 @Suite struct KeyFrameFinderTests {
-    /// A track, and a viewer that begins with its newest key frame.
+    /// A track, and a viewer that begins at its newest key frame.
     private struct Track: ~Copyable {
         var log = PacketLog(capacity: 512)
         var finder: KeyFrameFinder
@@ -16,7 +16,7 @@ import Testing
             finder = KeyFrameFinder(parameterSets: parameterSets, aggregates: aggregates)
         }
 
-        /// Appends a packet; answers whether a key frame is known by it.
+        /// Appends a packet. Returns whether it identifies a key frame.
         @discardableResult
         mutating func append(
             _ sequence: Int64, _ payload: [UInt8], frame: UInt32, marker: Bool = false, codec: Codec = .h264
@@ -30,7 +30,7 @@ import Testing
             return true
         }
 
-        /// What a viewer is sent that begins with the newest key frame: payloads by its numbers.
+        /// Returns the packets that a viewer receives from the newest key frame on, by its sequence numbers.
         mutating func viewed() -> [(number: UInt16, timestamp: UInt32, payload: [UInt8])] {
             var stream = OutboundStream(
                 OutboundStream.Parameters(
@@ -63,10 +63,10 @@ import Testing
 
     private static let sps = H264Fixtures.sequenceParameterSet
     private static let pps = H264Fixtures.pictureParameterSet
-    /// With the ID 1, and a picture parameter set 1 that refers to it.
+    /// A sequence parameter set with the ID 1, and a picture parameter set 1 that refers to it.
     private static let otherSPS: [UInt8] = [0x67, 0x42, 0xC0, 0x1F, 0x5B, 0x02, 0x80]
     private static let otherPPS: [UInt8] = [0x68, 0x4B, 0x83]
-    /// An IDR slice whose picture parameter set has the ID 0 or 1.
+    /// Returns an IDR slice whose picture parameter set has the ID 0 or 1.
     private static func idr(_ set: Int = 0) -> [UInt8] { [0x65, 0x88, set == 0 ? 0x84 : 0x44, 1, 2, 3] }
     private static let delta: [UInt8] = [0x41, 0x9A, 1, 2, 3]
     private static func stap(_ units: [UInt8]...) -> [UInt8] {
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test("a key frame begins with the first packet of its timestamp, whatever that is")
+    @Test("a key frame begins with the first packet of its timestamp, of any type")
     func beginsWithTheTimestamp() {
         let heads: [[[UInt8]]] = [
             [Self.stap(Self.sps, Self.pps)], [Self.sps, Self.pps], [[0x09, 0xF0], Self.sps, Self.pps],
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("parameter sets before another picture are no key frame")
+    @Test("parameter sets before another frame are no key frame")
     func setsBeforeDelta() {
         var track = Track()
         for frame in 0..<20 as Range<UInt32> {
@@ -110,7 +110,7 @@ import Testing
         #expect(track.log.newestKeyFrame == nil)
     }
 
-    @Test("an IDR picture without parameter sets is preceded by those that were sent once, with its own timestamp")
+    @Test("an IDR frame without parameter sets follows those that were sent once, with its own timestamp")
     func setsOnce() {
         var track = Track()
         track.append(0, Self.sps, frame: 0)
@@ -125,7 +125,7 @@ import Testing
         #expect(viewed.map(\.timestamp) == [300_000, 300_000, 303_000])
     }
 
-    @Test("a viewer that watches is not sent the parameter sets that are for those who begin")
+    @Test("a current viewer does not receive the parameter sets for new viewers")
     func watchingViewer() {
         var track = Track()
         track.append(0, Self.stap(Self.sps, Self.pps), frame: 0)
@@ -144,7 +144,7 @@ import Testing
         #expect(stream.hasPackets(in: track.log) == false)
     }
 
-    @Test("parameter sets that were inserted are sent again under their number, as long as the log has them")
+    @Test("inserted parameter sets are retransmitted under their number, while the log has them")
     func retransmission() {
         var track = Track(Self.both)
         track.append(0, Self.delta, frame: 0, marker: true)
@@ -171,12 +171,12 @@ import Testing
 
     private static let both = [sps, pps]
 
-    @Test("parameter sets of the description are in force from the start, and until they are replaced")
+    @Test("parameter sets of the description are valid from the start until they are replaced")
     func description() {
         var track = Track(Self.both)
         #expect(track.append(0, Self.idr(), frame: 0, marker: true) == false)
         track.now = .at(110)
-        // Nothing can come before it any more.
+        // No packet can precede it any more.
         #expect(track.append(1, Self.delta, frame: 1, marker: true) == true)
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.sps, Self.pps), Self.idr(), Self.delta])
         let changed = Array(Self.pps.dropLast()) + [0x21]
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test(
-        "parameter sets under the timestamp of the picture before, or one of their own, make the IDR picture a key frame"
+        "parameter sets with the previous frame's or their own timestamp make the IDR frame a key frame"
     )
     func otherTimestamp() {
         for frame in [1, 2] as [UInt32] {
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test("a picture parameter set before its sequence parameter set is sent once more behind it")
+    @Test("a picture parameter set before its sequence parameter set is sent once more after it")
     func wrongOrder() {
         for head in [[Self.pps, Self.sps], [Self.stap(Self.pps, Self.sps)]] {
             var track = Track()
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test(
-        "parameter sets in fragments are known when all have come, in whatever order",
+        "fragmented parameter sets are known when all fragments have arrived, in any order",
         arguments: [[0, 1, 2], [2, 0, 1]])
     func fragmentedSets(order: [Int]) {
         var track = Track()
@@ -228,26 +228,26 @@ import Testing
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.sps, Self.pps), Self.idr()])
     }
 
-    @Test("an IDR picture is preceded by all parameter sets that are in force where it lacks the one that it refers to")
+    @Test("an IDR frame without its parameter set follows all that are valid")
     func severalIDs() {
         var track = Track()
         track.append(0, Self.stap(Self.sps, Self.pps, Self.otherSPS, Self.otherPPS), frame: 0)
         track.append(1, Self.idr(1), frame: 0, marker: true)
         #expect(track.found == [0])
-        // Its own are among them, but not those that the slice refers to.
+        // It contains its own parameter sets, but not those that the slice refers to.
         track.append(2, Self.stap(Self.sps, Self.pps), frame: 1)
         #expect(track.append(3, Self.idr(1), frame: 1, marker: true) == true)
         let all = Self.stap(Self.sps, Self.otherSPS, Self.pps, Self.otherPPS)
         #expect(track.viewed().map(\.payload) == [all, Self.stap(Self.sps, Self.pps), Self.idr(1)])
     }
 
-    @Test("an IDR picture whose parameter sets nobody has sent is no key frame until they come")
+    @Test("an IDR frame whose parameter sets are unknown is no key frame until they come")
     func unknownSets() {
         var track = Track(Self.both)
         track.append(0, Self.delta, frame: 0, marker: true)
         #expect(track.append(2, Self.idr(1), frame: 1, marker: true) == false)
         track.append(3, Self.delta, frame: 2, marker: true)
-        // They were lost, and are sent again.
+        // They were lost, and are retransmitted.
         #expect(track.append(1, Self.stap(Self.otherSPS, Self.otherPPS), frame: 1) == true)
         #expect(track.found == [1])
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.otherSPS, Self.otherPPS), Self.idr(1), Self.delta])
@@ -268,7 +268,7 @@ import Testing
         #expect(viewed.map(\.number) == (500...600).map { UInt16($0) })
     }
 
-    @Test("slices and fragments of an IDR picture in any order make one key frame")
+    @Test("slices and fragments of an IDR frame in any order make one key frame")
     func reordered() {
         var track = Track(Self.both)
         track.append(0, Self.delta, frame: 0, marker: true)
@@ -283,7 +283,7 @@ import Testing
         #expect(track.found == [1])
     }
 
-    @Test("a key frame that comes late, behind a newer one, is not the newest")
+    @Test("a late key frame that a newer one follows is not the newest")
     func lateKeyFrame() {
         var track = Track()
         track.append(0, Self.stap(Self.sps, Self.pps, Self.idr()), frame: 0, marker: true)
@@ -297,7 +297,7 @@ import Testing
         #expect(vp8.log.newestKeyFrame == 0)
     }
 
-    @Test("a parameter set that comes late does not replace a newer one")
+    @Test("a late parameter set does not replace a newer one")
     func lateSet() {
         var track = Track()
         let changed = Array(Self.pps.dropLast()) + [0x21]
@@ -309,7 +309,7 @@ import Testing
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.sps, changed), Self.idr()])
     }
 
-    @Test("a peer that takes no aggregates gets each parameter set in a packet of its own, and a delimiter is left out")
+    @Test("a peer without aggregates gets each parameter set in its own packet, and no delimiter")
     func singleUnits() {
         var track = Track(Self.both, aggregates: false)
         track.append(0, Self.delta, frame: 0, marker: true)
@@ -323,12 +323,12 @@ import Testing
         sets.remember(set.span, order: order)
     }
 
-    @Test("however many parameter sets are sent, a bounded number is kept, and the last of them")
+    @Test("a limited number of parameter sets is kept, including the last one")
     func bounded() {
         var sets = H264ParameterSets()
         sets.remember(Self.sps.span, order: 0)
         for id in 0..<256 as Range<UInt32> {
-            // Bits of ue(v): leading zeros, then the value plus one.
+            // The bits of ue(v): leading zeros, then the value plus one.
             let value = id + 1
             let width = 32 - value.leadingZeroBitCount
             let bits = String(repeating: "0", count: width - 1) + String(value, radix: 2) + "1"
@@ -350,7 +350,7 @@ import Testing
         #expect(sets.payloads(aggregates: true).allSatisfy { $0.count <= H264ParameterSets.maximumSize })
     }
 
-    @Test("any bytes are survived")
+    @Test("any bytes are accepted without a crash")
     func anyBytes() {
         var random = PayloadRandom(seed: 3)
         var track = Track()
@@ -369,10 +369,10 @@ import Testing
         #expect(track.found.count > 0)
     }
 
-    /// Units of a byte, as many as fit a packet.
+    /// As many units of one byte as fit into a packet.
     private static let crowd: [UInt8] = [0x78] + (0..<200).flatMap { _ in [0, 1, 6] as [UInt8] }
 
-    @Test("a frame that cannot be found is not looked at again for packets of others")
+    @Test("an incomplete frame is not searched again for packets of other frames")
     func hopelessFrame() {
         var track = Track()
         for sequence in 100..<162 as Range<Int64> { track.append(sequence, Self.crowd, frame: 5) }
@@ -385,7 +385,7 @@ import Testing
         #expect(track.found == [])
     }
 
-    @Test("packets of a frame that come in the worst order cost little each")
+    @Test("packets of a frame in the worst order have a low cost each")
     func worstOrder() {
         var track = Track()
         track.append(163, Self.idr(), frame: 5, marker: true)
@@ -394,12 +394,12 @@ import Testing
             track.append(sequence, Self.crowd, frame: 5)
             #expect(track.finder.unitsRead - before <= 500)
         }
-        // Those of the next one are looked at as usual.
+        // The packets of the next frame are searched as usual.
         track.append(200, Self.stap(Self.sps, Self.pps), frame: 6)
         #expect(track.append(201, Self.idr(), frame: 6, marker: true) == true)
     }
 
-    @Test("of one packet eight parameter sets are kept")
+    @Test("eight parameter sets of one packet are kept")
     func manySets() {
         var track = Track()
         track.append(1, Self.stap(Self.sps, Self.pps, Self.pps, Self.otherSPS, Self.otherPPS), frame: 1)

@@ -1,6 +1,6 @@
 import PCastCore
 
-/// A download as TCP Reno makes it: a window that grows by a packet in a round trip and is halved by loss.
+/// A download like that of TCP Reno: a window that grows by a packet per round trip and is halved by loss.
 struct LossBasedFlow {
     let index: Int
     private(set) var arrivedBytes = 0
@@ -31,7 +31,7 @@ struct LossBasedFlow {
                 window += window < threshold ? 1 : 1 / window
             }
         }
-        // All of a window was lost.
+        // All packets of a window were lost.
         if now - heardAt > .seconds(Int64(1)) {
             heardAt = now
             inFlight = 0

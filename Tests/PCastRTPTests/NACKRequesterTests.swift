@@ -12,7 +12,7 @@ import Testing
         return list
     }
 
-    @Test("NACK1: a gap is asked for at once, then each round trip, until it is filled")
+    @Test("a gap is requested at once, and then each round trip until it is filled")
     func gap() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(40)
@@ -33,7 +33,7 @@ import Testing
         #expect(requester.recovered == 3)
     }
 
-    @Test("After an outage nothing of it is asked for, but a key frame")
+    @Test("after an outage only a key frame is requested")
     func leap() {
         var requester = NACKRequester()
         requester.received(100, at: milliseconds(0))
@@ -49,7 +49,7 @@ import Testing
         #expect(!requester.needsKeyFrame)
     }
 
-    @Test("NACK2: where packets overtake each other, one is asked for when it is no longer likely to be on its way")
+    @Test("with reordering, a packet is requested when it is no longer likely to be on its way")
     func overtaken() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(60)
@@ -57,7 +57,7 @@ import Testing
         var sequence: Int64 = 0
         var asked = 0
         requester.received(0, at: milliseconds(0))
-        // Each second packet comes 8 ms after the one that it should come before.
+        // Each second packet comes 8 ms after the one that it should precede.
         for _ in 0..<100 {
             requester.received(sequence + 2, at: milliseconds(time))
             asked += poll(&requester, at: time).count
@@ -68,7 +68,7 @@ import Testing
             time += 20
         }
         #expect(asked == 1 && requester.reorderWindow == .milliseconds(8))
-        // A lost one is asked for then, and when nothing overtakes any more, at once again.
+        // A lost packet is requested after that time, and without reordering at once again.
         requester.received(sequence + 2, at: milliseconds(time))
         #expect(poll(&requester, at: time + 7) == [])
         #expect(poll(&requester, at: time + 8) == [UInt16(sequence + 1)])
@@ -82,7 +82,7 @@ import Testing
         #expect(requester.reorderWindow < .milliseconds(1))
     }
 
-    @Test("NACK1: no packet is asked for more often than every 20 ms, nor more than ten times")
+    @Test("no packet is requested more often than every 20 ms, nor more than ten times")
     func bounds() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(1)
@@ -95,7 +95,7 @@ import Testing
         #expect(requester.deadline == nil)
     }
 
-    @Test("NACK2: what was lost twice is asked for twice in a round, a burst of losses apart")
+    @Test("a packet that was lost twice is requested twice per round trip, a burst of losses apart")
     func repeating() {
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(96)
@@ -107,7 +107,7 @@ import Testing
         #expect(requester.deadline == nil && requester.requested == 5)
     }
 
-    @Test("NACK1: more than 1000 missing clears the list and asks for a key frame")
+    @Test("more than 1000 missing packets clear the list and require a key frame")
     func overflow() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -127,7 +127,7 @@ import Testing
         #expect(requester.needsKeyFrame)
     }
 
-    @Test("a key frame spares the list: only what is missing behind it counts")
+    @Test("a key frame makes older packets unnecessary: only missing ones after it count")
     func keyFrame() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -138,7 +138,7 @@ import Testing
         #expect(requester.missingCount == 599)
     }
 
-    @Test("NACK1: what is 10,000 behind is given up")
+    @Test("packets that are 10,000 behind are abandoned")
     func age() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -149,7 +149,7 @@ import Testing
         #expect(requester.abandoned == 1)
     }
 
-    @Test("RTP11: after a restart nothing is missing")
+    @Test("after a restart no packet is missing")
     func restart() {
         var requester = NACKRequester()
         requester.received(0, at: milliseconds(0))
@@ -160,7 +160,7 @@ import Testing
         #expect(!requester.needsKeyFrame)
     }
 
-    @Test("with random loss and answers, every packet is asked for or arrives, and none that arrived is")
+    @Test("with random loss and responses, every packet is requested or arrives, and never both")
     func random() {
         var generator = SeededGenerator(seed: 9)
         var requester = NACKRequester()

@@ -5,7 +5,7 @@ import Testing
 @Suite struct OpusPayloadTests {
     private func toc(_ packet: [UInt8]) -> OpusTOC? { OpusTOC(packet.span) }
 
-    @Test("RTP12: the duration of each configuration is that of RFC 6716, table 2")
+    @Test("the duration of each configuration is that of RFC 6716, table 2")
     func rtp12Durations() {
         let microseconds: [Int64] = [
             10_000, 20_000, 40_000, 60_000, 10_000, 20_000, 40_000, 60_000, 10_000, 20_000, 40_000, 60_000,
@@ -31,7 +31,7 @@ import Testing
         #expect(toc([0x83, 0x80 | 48, 1])?.frameCount == 48)
     }
 
-    @Test("RTP12: tiny packets are silence; channels are in the TOC")
+    @Test("tiny packets are silence, and the TOC states the channels")
     func rtp12Silence() {
         #expect(toc([0xFC])?.isDiscontinuous == true)
         #expect(toc([0xFC, 1])?.isDiscontinuous == true)

@@ -3,13 +3,13 @@ import PCastRTP
 import Testing
 
 @Suite struct OutboundStreamTests {
-    /// A packet as the peer gets it.
+    /// A packet as the peer receives it.
     private struct Sent: Equatable {
         var ssrc: UInt32 = 1000
         var payloadType: UInt8 = 96
         var sequenceNumber: UInt16
         var timestamp: UInt32
-        /// The number that a retransmission repeats.
+        /// The sequence number of the packet that a retransmission repeats.
         var original: UInt16?
         var position: Int64
     }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("SW1: the peer's numbers go on from its first, whatever the source's are")
+    @Test("the peer's sequence numbers continue from its first, whatever the source's are")
     func sw1() {
         var log = PacketLog(capacity: 16)
         append([65_535, 65_536, 65_538, 65_537], to: &log)
@@ -76,7 +76,7 @@ import Testing
         #expect(stream.hasPackets(in: log) == false)
     }
 
-    @Test("SW1: a second beginning goes on with the next number; a jump of time becomes what passed between arrivals")
+    @Test("a second start continues the numbers, and a jump of timestamps becomes the time between arrivals")
     func sw1Switch() {
         var log = PacketLog(capacity: 16)
         append([10, 11], to: &log)
@@ -91,7 +91,7 @@ import Testing
         #expect(stream.timestamp(of: 902 * 3000) == 48_000)
     }
 
-    @Test("SW3: after a pause, time goes on by the source's clock, and never stands still")
+    @Test("after a pause timestamps continue by the source's clock and always increase")
     func sw3() {
         var log = PacketLog(capacity: 16)
         append([10, 11, 20, 21], to: &log)
@@ -106,7 +106,7 @@ import Testing
         #expect(drain(&stream, log).map(\.timestamp) == [90_001])
     }
 
-    @Test("packets that overtook the one to begin with are sent too; those from before it are not")
+    @Test("packets that overtook the first one are sent too, and older ones are not")
     func overtaking() {
         var log = PacketLog(capacity: 16)
         append([3, 5, 6, 2, 4, 7], to: &log)
@@ -115,7 +115,7 @@ import Testing
         #expect(drain(&stream, log).map(\.sequenceNumber) == [501, 502, 500, 503])
     }
 
-    @Test("SW2: a packet from before the beginning that arrives late is not sent")
+    @Test("a late packet from before the start is not sent")
     func sw2() {
         var log = PacketLog(capacity: 16)
         append([20, 22], to: &log)
@@ -127,7 +127,7 @@ import Testing
         #expect(sent.map(\.position) == [1, 4])
     }
 
-    @Test("SRTP3: numbers begin below 2^15 and pass 2^16 like any other")
+    @Test("sequence numbers begin below 2^15 and pass 2^16")
     func srtp3() {
         var log = PacketLog(capacity: 65_536)
         append(Array(0..<32_770), to: &log)
@@ -138,7 +138,7 @@ import Testing
         #expect(sent.suffix(2).map(\.sequenceNumber) == [65_535, 0])
     }
 
-    @Test("SRTP3: a first number from 2^15 on is a broken contract")
+    @Test("a first sequence number of 2^15 or more violates the contract")
     func srtp3Contract() async {
         await #expect(processExitsWith: .failure) {
             _ = OutboundStream(
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test("NACK5: a retransmission has its own SSRC, type and numbers, and leads with the original's number")
+    @Test("a retransmission has its own SSRC, type and numbers, and begins with the original's number")
     func nack5() {
         var log = PacketLog(capacity: 16)
         append([7, 8, 9], to: &log)
@@ -164,7 +164,7 @@ import Testing
         #expect(stream.packetsRetransmitted == 1 && stream.packetsSent == 3)
     }
 
-    @Test("NACK2: a number is sent once in a round trip, twice where it was lost twice, not just after it left first")
+    @Test("a packet is retransmitted once per round trip, twice if it was lost twice, and not just after it was sent")
     func nack2() {
         var log = PacketLog(capacity: 16)
         append([7], to: &log)
@@ -179,7 +179,7 @@ import Testing
         #expect(times == [25, 69, 89, 113, 133, 157])
     }
 
-    @Test("NACK4: numbers never sent, or no longer in the log, are counted and not sent")
+    @Test("requests for packets never sent or no longer in the log are counted and not answered")
     func missed() {
         var log = PacketLog(capacity: 4)
         append([0, 1, 2, 3], to: &log)
@@ -195,7 +195,7 @@ import Testing
         #expect(drain(&stream, log).map(\.sequenceNumber) == [504])
     }
 
-    @Test("what was asked for before a new beginning is forgotten, for its number means another packet now")
+    @Test("requests from before a restart are dropped, because their number is another packet now")
     func restartForgets() {
         var log = PacketLog(capacity: 16)
         append([7, 8], to: &log)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct PacerTests {
     private static let start = Instant(nanoseconds: 5_000_000_000)
 
-    /// Lets `count` packets that wait since the start pass, and answers when each did.
+    /// Sends `count` packets that wait since the start. Returns the time of each.
     private func passing(
         _ count: Int, size: Int = 1_250, by pacer: inout Pacer, from start: Instant = Self.start
     ) -> [TimeSpan] {
@@ -26,7 +26,7 @@ import Testing
         return times
     }
 
-    @Test("a burst is at most 5 ms of the pace, and the rest leaves at two and a half times the target")
+    @Test("a burst is at most 5 ms of the pacing rate, and the rest is sent at two and a half times the target")
     func bursts() {
         var pacer = Pacer(target: .kilobits(4_000))
         let times = passing(40, by: &pacer)
@@ -38,14 +38,14 @@ import Testing
         #expect(abs((times[39] - times[0]).milliseconds - 35) < 3)
     }
 
-    @Test("IO2: what was held back leaves several at a time, for single packets cost a system call each")
+    @Test("packets that were held back leave several at a time, which saves system calls")
     func together() {
         var pacer = Pacer(target: .kilobits(4_000))
         let times = passing(40, by: &pacer)
         #expect(Set(times).count <= 20)
     }
 
-    /// How many of so many neighbours leave at once.
+    /// Returns how many of a number of consecutive packets leave at once.
     private func whole(_ count: Int, by pacer: inout Pacer, at now: Instant) -> Int {
         let granted = pacer.grant(queued: count, waited: .zero, bytes: count * 1_250, at: now)
         guard let granted else { return 0 }
@@ -55,33 +55,34 @@ import Testing
         return sent
     }
 
-    @Test("a picture that is not much larger than others leaves whole, and a large one in bursts of 5 ms")
+    @Test("a frame of about usual size is sent at once, and a large one in bursts of 5 ms")
     func wholePictures() {
-        // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen; eight packets are those of 30 pictures a second at 2.4 Mbit/s.
+        // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen. Eight packets are those of 30 frames per second at 2.4
+        // Mbit/s.
         var pacer = Pacer(target: .kilobits(2_500))
         #expect(whole(8, by: &pacer, at: Self.start) == 8)
         #expect(whole(3, by: &pacer, at: Self.start) == 0, "nothing behind it, before its time")
         #expect(whole(8, by: &pacer, at: Self.start + .milliseconds(10)) == 8)
         #expect(whole(11, by: &pacer, at: Self.start + .milliseconds(100)) == 3)
-        // No more than sixteen packets, however wide the path (IO3).
+        // At most sixteen packets leave at once, however wide the path is.
         var wide = Pacer(target: .kilobits(8_000))
         #expect(whole(16, by: &wide, at: Self.start) == 16)
         #expect(whole(17, by: &wide, at: Self.start + .seconds(1)) == 10)
     }
 
-    @Test("on a path that carries less than is wanted no picture leaves whole", arguments: [true, false])
+    @Test("on a path below the wanted rate no frame is sent at once", arguments: [true, false])
     func narrow(isCongested: Bool) {
         var pacer = Pacer(target: .kilobits(2_500))
         // 1.25 times 5 Mbit/s: 3,906 bytes in 5 ms; without that factor 3,125.
         pacer.setTarget(
             .kilobits(5_000), wanted: .kilobits(6_000), pressure: isCongested ? .congested : .limited)
         #expect(whole(5, by: &pacer, at: Self.start) == (isCongested ? 2 : 3))
-        // Nor one that is larger than what the path is known to carry in 40 ms.
+        // A frame that exceeds the path's known capacity of 40 ms is not sent at once either.
         var slow = Pacer(target: .kilobits(1_500))
         #expect(whole(8, by: &slow, at: Self.start) == 1)
     }
 
-    @Test("a packet a frame passes at once, however low the target")
+    @Test("a frame of one packet is sent at once, however low the target")
     func single() {
         var pacer = Pacer(target: .kilobits(100))
         var now = Self.start
@@ -92,14 +93,14 @@ import Testing
         }
     }
 
-    @Test("CC11: a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
+    @Test("a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
     func cc11(kilobits: Int64) throws {
         var pacer = Pacer(target: .kilobits(kilobits))
         let last = try #require(passing(100, by: &pacer).last)
         #expect(last <= .milliseconds(210))
     }
 
-    @Test("CC11: sound counts, and is not asked about")
+    @Test("audio counts for the pace but is not paced")
     func sound() {
         var pacer = Pacer(target: .kilobits(200))
         #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == true)
@@ -107,7 +108,7 @@ import Testing
         #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == false)
     }
 
-    /// The first probe of a peer that reports, which is none before its report.
+    /// Returns the first probe of a peer that reports. There is none before its report.
     private static func probeAfterReport() throws -> ProbeCluster {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
@@ -123,7 +124,7 @@ import Testing
         return try #require(polled)
     }
 
-    @Test("a probe goes at its own rate, takes the media that waits, and is over when it is whole")
+    @Test("a probe has its own rate, uses waiting media, and ends when it is complete")
     func probe() throws {
         var pacer = Pacer(target: .kilobits(500))
         let cluster = try Self.probeAfterReport()
@@ -147,7 +148,7 @@ import Testing
         #expect(pacer.cluster == 0)
     }
 
-    @Test("a probe that took too long ends, and what waits behind it leaves or has a time")
+    @Test("a probe that takes too long ends, and waiting packets are sent or have a time")
     func lateProbe() throws {
         var pacer = Pacer(target: .kilobits(500))
         let cluster = try Self.probeAfterReport()
@@ -163,7 +164,7 @@ import Testing
         #expect(passedFull || deadline != nil)
     }
 
-    @Test("a probe that nothing can be sent for ends, and leaves no deadline behind")
+    @Test("a probe without anything to send ends, and leaves no deadline")
     func abandoned() throws {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
@@ -181,7 +182,7 @@ import Testing
         #expect(deadline == nil)
     }
 
-    @Test("frames since an old key frame leave at twice what is wanted, however many wait and for how long")
+    @Test("frames since an old key frame are sent at twice the wanted rate, for any number of them")
     func catchUp() {
         var pacer = Pacer(target: .kilobits(2_500), opening: .kilobits(25_000), wanted: .kilobits(1_000))
         var (now, sent) = (Self.start, 0)
@@ -199,7 +200,7 @@ import Testing
         #expect(abs(sent - 250_000) < 5_000, "\(sent) bytes in a second")
     }
 
-    @Test("an old key frame leaves at the usual pace, and not at that of all that waits behind it")
+    @Test("an old key frame is sent at the usual rate, not at that of everything after it")
     func oldKeyFrame() {
         for (backlog, isLess) in [(Pacer.Backlog.keyFrame, true), (.live, false)] {
             var pacer = Pacer(target: .kilobits(4_000))

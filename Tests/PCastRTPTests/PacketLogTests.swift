@@ -9,7 +9,7 @@ import Testing
             arrival: Instant(nanoseconds: sequence))
     }
 
-    @Test("NACK9: packets stand in the order of their arrival, and are found by their numbers")
+    @Test("packets are stored in the order of their arrival, and found by their sequence numbers")
     func nack9() {
         var log = PacketLog(capacity: 8)
         for sequence in [70, 72, 71] as [Int64] { log.append(entry(sequence), payload: [UInt8(sequence)]) }
@@ -41,7 +41,7 @@ import Testing
             log.append(entry(sequence), payload: [UInt8(sequence)])
         }
         #expect(log.start == 16 && log.newestKeyFrame == nil && log.bytes(at: 79) == [79])
-        // Again before it is full.
+        // It grows again before it is full.
         for capacity in [128, 256] {
             log.grow()
             #expect(log.capacity == capacity && log.start == 16 && log.end == 80)

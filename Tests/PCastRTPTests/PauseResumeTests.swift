@@ -1,7 +1,7 @@
 import PCastRTP
 import Testing
 
-/// The messages of RFC 7728, byte for byte after the figures of its section 7.
+/// The messages of RFC 7728, byte for byte by the figures of its section 7.
 @Suite struct PauseResumeTests {
     private func write(_ messages: PauseResume.Message...) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 200) { buffer, count in
@@ -21,11 +21,11 @@ import Testing
         return messages
     }
 
-    /// The head of a packet whose messages take that many words.
+    /// Returns the header of a packet whose messages have this many words.
     private func head(words: UInt8) -> [UInt8] { [0x89, 205, 0, 2 + words, 1, 2, 3, 4, 0, 0, 0, 0] }
 
     @Test(
-        "A request and a refusal are twenty bytes: the stream, the type in four bits, no parameters, the PauseID",
+        "a request and a refusal have twenty bytes: the stream, the type in four bits, no parameters, the PauseID",
         arguments: zip([PauseResume.Kind.pause, .resume, .refused], [0x00, 0x10, 0x30] as [UInt8]))
     func requests(kind: PauseResume.Kind, type: UInt8) {
         let message = PauseResume.Message(ssrc: 0x0A0B_0C0D, kind: kind, pauseID: 0xFEDC)
@@ -34,7 +34,7 @@ import Testing
         #expect(read(bytes) == [message])
     }
 
-    @Test("A paused stream is told with the number of its last packet, in one word of parameters")
+    @Test("a paused stream is reported with the number of its last packet, in one word of parameters")
     func paused() {
         let message = PauseResume.Message(ssrc: 7, kind: .paused(lastSequenceNumber: 0x0001_FFFE), pauseID: 3)
         let bytes = write(message)
@@ -42,7 +42,7 @@ import Testing
         #expect(read(bytes) == [message])
     }
 
-    @Test("Of several messages in a packet each is read; more parameters than are known are skipped")
+    @Test("each message of a packet is parsed, and unknown parameters are skipped")
     func several() {
         let bytes: [UInt8] =
             head(words: 8) + [0, 0, 0, 1, 0x0F, 1, 0, 9, 0xEE, 0xEE, 0xEE, 0xEE]
@@ -54,7 +54,7 @@ import Testing
             ])
     }
 
-    @Test("Types to come, and an indication without its number, are left out, and what follows is read")
+    @Test("unknown types, and an indication without its number, are skipped, and the rest is parsed")
     func unknownTypes() {
         for type in UInt8(4)...15 {
             let bytes = head(words: 5) + [0, 0, 0, 1, type << 4, 1, 0, 0, 1, 1, 1, 1] + [0, 0, 0, 2, 0x10, 0, 0, 4]
@@ -64,7 +64,7 @@ import Testing
         #expect(read(bytes) == [PauseResume.Message(ssrc: 2, kind: .refused, pauseID: 4)])
     }
 
-    @Test("A message that goes past its packet's end is none")
+    @Test("a message beyond its packet's end is invalid")
     func overlong() {
         let next: [UInt8] = [0x81, 203, 0, 1, 0, 0, 0, 1]
         #expect(read(head(words: 2) + [0, 0, 0, 1, 0, 1, 0, 0] + next).isEmpty)

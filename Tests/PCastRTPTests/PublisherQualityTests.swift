@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-/// A publisher and its uplink, as the platform sees them.
+/// A publisher and its uplink from the platform's view.
 private struct Uplink {
     var clock = QualityClock()
     var machine = PublisherQuality()
@@ -42,7 +42,7 @@ private struct Uplink {
             packets: Int(packets[type] ?? 0), isWithheld: withheld.contains(type), isPaused: paused.contains(type))
     }
 
-    /// As the network does: with nothing that arrives nothing is known of the uplink.
+    /// Cuts the network: without arrivals nothing is known of the uplink.
     mutating func cut() {
         video = nil
         audio = nil
@@ -56,9 +56,9 @@ private struct Uplink {
     var delays: [Double] { clock.told.map(\.at) }
 }
 
-@Suite("Data quality of a publisher")
+@Suite("The data quality of a publisher")
 struct PublisherQualityTests {
-    @Test("On a good network nothing is told, from before the first packet on")
+    @Test("a good network causes no report, also before the first packet")
     func good() {
         var uplink = Uplink()
         uplink.video = nil
@@ -73,7 +73,7 @@ struct PublisherQualityTests {
 
     // MARK: Each row by its cause
 
-    @Test("NoData, None: nothing arrives any more, and nothing was wrong before")
+    @Test("NoData, None: nothing arrives any more, and there was no problem before")
     func noDataNone() throws {
         var uplink = Uplink()
         uplink.run(10)
@@ -95,12 +95,12 @@ struct PublisherQualityTests {
         if byLoss { uplink.evidence.loss = 0.6 } else { uplink.narrow() }
         uplink.run(3)
         uplink.cut()
-        // For longer than a limit is remembered: the reason stays while it lasts.
+        // This is longer than a limit is remembered. The reason remains while the silence lasts.
         uplink.run(20)
         #expect(uplink.rows == [.row(.all, .uploadLimited), .row(.noData, .uploadLimited)])
     }
 
-    @Test("All, UploadLimited: the estimate is too small for what the publisher wants, and All, None when it is not")
+    @Test("All, UploadLimited: the estimate is below the publisher's wanted rate; otherwise All, None")
     func allUploadLimited() {
         var uplink = Uplink()
         uplink.run(10)
@@ -114,7 +114,7 @@ struct PublisherQualityTests {
         #expect((3...5.5).contains(uplink.delays[1] - 20))
     }
 
-    @Test("All, UploadLimited: much is lost, and not a little")
+    @Test("All, UploadLimited: high loss, but not low loss")
     func allUploadLimitedByLoss() {
         var uplink = Uplink()
         uplink.run(10)
@@ -126,7 +126,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows == [.row(.all, .uploadLimited)])
     }
 
-    @Test("All, NetworkLimited: lowered for the viewers, and not when its own uplink is what limits it")
+    @Test("All, NetworkLimited: reduced for the viewers, unless its own uplink is the limit")
     func allNetworkLimited() {
         var uplink = Uplink()
         uplink.run(10)
@@ -143,7 +143,7 @@ struct PublisherQualityTests {
         #expect(uplink.machine.quality == .row(.all, .uploadLimited))
     }
 
-    @Test("AudioOnly, UploadLimited: no picture comes over an uplink that is limited, or the publisher says it cut it")
+    @Test("AudioOnly, UploadLimited: no video over a limited uplink, or the publisher reports that it stopped it")
     func audioOnlyUploadLimited() {
         var uplink = Uplink()
         uplink.run(10)
@@ -165,7 +165,7 @@ struct PublisherQualityTests {
         #expect(saying.machine.quality == .good)
     }
 
-    @Test("AudioOnly, NetworkLimited: lowered for the viewers until no picture was left, whoever left it out")
+    @Test("AudioOnly, NetworkLimited: reduced for the viewers until no video remains, on either side")
     func audioOnlyNetworkLimited() {
         for isToldByPublisher in [true, false] {
             var uplink = Uplink()
@@ -186,9 +186,9 @@ struct PublisherQualityTests {
         #expect(soundless.rows.last == .row(.audioOnly, .networkLimited))
     }
 
-    // MARK: What is no cause
+    // MARK: Other causes
 
-    @Test("A camera that is covered, taken away or held back is no matter of the network")
+    @Test("a camera that is covered, removed or paused is not a network problem")
     func ownDoing() {
         for isSaid in [true, false] {
             var uplink = Uplink()
@@ -209,7 +209,7 @@ struct PublisherQualityTests {
         }
     }
 
-    @Test("All that is held back is no silence; when one of them should come, it is")
+    @Test("a stream whose tracks are all paused is not silent, but it is if one of them is due")
     func withheld() {
         var uplink = Uplink()
         uplink.run(10)
@@ -226,7 +226,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows == [.row(.noData, .none)])
     }
 
-    @Test("What nobody takes is not missed, and is there to be had; when somebody takes it, it is due")
+    @Test("an unused track is available, not missing, and is due when it is used")
     func paused() {
         var uplink = Uplink()
         uplink.run(10)
@@ -243,7 +243,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows == [.row(.noData, .none)])
     }
 
-    @Test("AudioOnly, NetworkLimited, too, where no viewer has room for a picture and the publisher rests it")
+    @Test("AudioOnly, NetworkLimited also if the viewers' bandwidth permits no video and it is paused")
     func restedForViewers() {
         var uplink = Uplink()
         uplink.run(10)
@@ -255,7 +255,7 @@ struct PublisherQualityTests {
         #expect(uplink.machine.hasVideo)
     }
 
-    @Test("A picture that begins later than the sound is there to be had")
+    @Test("video that starts later than audio is available")
     func late() {
         var uplink = Uplink()
         uplink.video = nil
@@ -268,7 +268,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows.isEmpty)
     }
 
-    @Test("What comes seldom is waited for longer: sound of a silent room, a screen on which nothing moves")
+    @Test("rare packets have a longer timeout: audio of a silent room, a screen without motion")
     func seldom() {
         var room = Uplink(video: false)
         room.video = nil
@@ -282,7 +282,7 @@ struct PublisherQualityTests {
         #expect(room.rows == [.row(.noData, .none)])
     }
 
-    @Test("Who is away sends nothing, whatever was expected")
+    @Test("a disconnected publisher is NoData, whatever was expected")
     func away() {
         var uplink = Uplink()
         uplink.run(5)
@@ -295,7 +295,7 @@ struct PublisherQualityTests {
 
     // MARK: Hysteresis
 
-    @Test("An estimate that swings about a threshold changes no row twice")
+    @Test("an estimate around a threshold changes no row twice")
     func swings() {
         var uplink = Uplink()
         uplink.run(10)
@@ -310,7 +310,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows.count <= 2)
     }
 
-    @Test("A moment's dip is not told, nor a stall of 200 ms")
+    @Test("a short dip is not reported, and neither is a stall of 200 ms")
     func dips() {
         var uplink = Uplink()
         uplink.run(10)
@@ -323,7 +323,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows.isEmpty)
     }
 
-    @Test("A connection that comes and goes is believed more slowly each time")
+    @Test("an unstable connection is trusted more slowly each time")
     func relapses() {
         var uplink = Uplink()
         uplink.run(10)
@@ -339,7 +339,7 @@ struct PublisherQualityTests {
         #expect(uplink.machine.quality == .good)
     }
 
-    @Test("Rows of the viewers' table are never told to a publisher, whatever is observed")
+    @Test("rows of the viewers' table are never reported to a publisher")
     func closedTable() {
         var generator = SeededGenerator(seed: 4)
         let table: Set<DataQuality> = [

@@ -1,8 +1,8 @@
 import PCastCore
 import PCastRTP
 
-/// Virtual time for the data quality's machines: looks half a second apart, and the rows that were told with the moment of
-/// each.
+/// Virtual time for the data quality's machines. It observes every half second, and records the reported rows with
+/// their times.
 struct QualityClock {
     static let interval = TimeSpan.milliseconds(500)
 
@@ -10,7 +10,7 @@ struct QualityClock {
     private(set) var told: [(at: Double, row: DataQuality)] = []
     private let began = Instant(nanoseconds: 1_000_000_000_000)
 
-    /// Looks so many seconds long.
+    /// Runs for this many seconds and observes the quality.
     mutating func run(_ seconds: Double, _ look: (Instant) -> DataQuality?) {
         let end = now + TimeSpan(seconds: seconds)
         while now < end {

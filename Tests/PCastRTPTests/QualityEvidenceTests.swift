@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRTP
 
-@Suite("What is known of a hop")
+@Suite("The observations of a hop")
 struct QualityEvidenceTests {
     private static func block(highest: UInt32, fraction: UInt8) -> ReportBlock {
         ReportBlock(
@@ -11,7 +11,7 @@ struct QualityEvidenceTests {
             lastSenderReport: 0, delaySinceLastSenderReport: 0)
     }
 
-    @Test("A report's share of losses counts; one that names nothing new of much that was sent means that all is lost")
+    @Test("a report's share of losses counts; if it names nothing new after many packets, all are lost")
     func reported() {
         var loss = ReportedLoss()
         loss.observe(nil, sent: 100)
@@ -30,7 +30,7 @@ struct QualityEvidenceTests {
         #expect(loss.share == nil, "nothing was sent, so nothing is known")
     }
 
-    @Test("Losses are counted over a second, and few packets say nothing")
+    @Test("losses are counted over a second, and few packets give no result")
     func arrived() {
         var loss = ArrivalLoss()
         #expect(loss.observe(expected: 100, received: 100) == nil)
@@ -41,7 +41,7 @@ struct QualityEvidenceTests {
         #expect(loss.observe(expected: 4, received: 4) == nil, "a source that starts over")
     }
 
-    @Test("A sender that says it sent nothing withholds; one that says it sent much, of which nothing came, lost it")
+    @Test("a sender that sent nothing is paused; one that sent much without any arrival lost it")
     func counted() {
         func report(_ count: UInt32, _ second: Int64) -> (information: SenderInformation, arrival: Instant) {
             (
@@ -63,7 +63,7 @@ struct QualityEvidenceTests {
         #expect(!watch.isLost)
     }
 
-    @Test("A publisher's report is read as it was written, and others' packets of its kind are not")
+    @Test("a publisher's report is parsed as it was written, and other packets of its type are ignored")
     func publisherReport() throws {
         let report = PublisherReport(
             isVideoWithheld: true, isVideoCut: true, wanted: .kilobits(2_300), estimate: .kilobits(64))

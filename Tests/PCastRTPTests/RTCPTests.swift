@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-/// Each type of packet, byte for byte and back.
+/// Each type of packet, byte for byte in both directions.
 @Suite struct RTCPTests {
     private func write(_ size: Int = 1200, _ body: (inout RTCPWriter) -> Void) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xEE, count: size)
@@ -22,7 +22,7 @@ import Testing
         return packets
     }
 
-    /// What may wait to be read, by its first bytes (`DatagramPattern.reports`).
+    /// Whether a datagram may wait to be read, by its first bytes (`DatagramPattern.reports`).
     private func mayWait(_ bytes: [UInt8]) -> Bool { DatagramPattern.reports.contains { $0.matches(bytes.span) } }
 
     @Test func whatMayWait() throws {
@@ -47,7 +47,7 @@ import Testing
                 $0.senderReport(
                     SenderInformation(ssrc: 1, ntpTimestamp: 2, rtpTimestamp: 3, packetCount: 4, octetCount: 5))
             },
-            // Requests for packets, from who asks for one or for many; media, a check, a handshake, hardly anything.
+            // Requests for one packet or many; media, a STUN check, a handshake, and nearly empty datagrams.
             [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 9, 0, 0], [0x80, 102, 0, 1], [0x90, 0xC8 & 0x7F, 0, 1],
             [0, 1, 0, 8], [22, 254, 253, 0], [0x81], [],
         ]
@@ -88,7 +88,7 @@ import Testing
         #expect(blocks.block(about: 1, in: bytes) == nil)
     }
 
-    @Test("a receiver report takes 31 blocks and no more")
+    @Test("a receiver report has at most 31 blocks")
     func receiverReport() throws {
         let bytes = write {
             $0.receiverReport(ssrc: 9)
@@ -104,7 +104,7 @@ import Testing
         #expect(blocks.block(30, in: bytes) == Self.block)
     }
 
-    @Test("a count of lost packets beyond 24 bits is bounded")
+    @Test("a number of lost packets beyond 24 bits is clamped")
     func lossBounds() {
         let bytes = write {
             $0.receiverReport(ssrc: 9)
@@ -135,7 +135,7 @@ import Testing
         #expect(names == ["7 \(name)"])
     }
 
-    @Test("two sources with other items around their CNAMEs are both read")
+    @Test("two sources with other items around their CNAMEs are both parsed")
     func twoSources() throws {
         let bytes: [UInt8] = [
             0x82, 202, 0, 6, 0, 0, 0, 7, 2, 1, 0x7A, 1, 1, 0x61, 0, 0, 0, 0, 0, 8, 1, 2, 0x62, 0x63, 0, 0, 0, 0,
@@ -149,7 +149,7 @@ import Testing
         #expect(names == [7: [0x61], 8: [0x62, 0x63]])
     }
 
-    @Test("RTCP6: a goodbye names sources")
+    @Test("a BYE names its sources")
     func goodbye() throws {
         let bytes = write { $0.goodbye(ssrc: 0x0A0B_0C0D) }
         #expect(bytes == [0x81, 203, 0, 1, 0x0A, 0x0B, 0x0C, 0x0D])
@@ -170,7 +170,7 @@ import Testing
         return numbers
     }
 
-    @Test("NACK8: a NACK names the stream that lost; its masks go past 2^16")
+    @Test("a NACK names the stream that lost packets, and its masks pass 2^16")
     func negativeAcknowledgement() {
         let numbers: [UInt16] = [65_530, 65_535, 0, 10, 11, 40]
         let bytes = write {
@@ -186,7 +186,7 @@ import Testing
         #expect(nack.mediaSSRC == 0x2000_0000)
     }
 
-    @Test("a NACK takes as many numbers as its buffer has room for")
+    @Test("a NACK has as many numbers as fit into its buffer")
     func negativeAcknowledgementWithoutRoom() {
         let numbers: [UInt16] = [1, 100, 200]
         let bytes = write(20) {
@@ -196,14 +196,14 @@ import Testing
         #expect(lost(bytes) == [1, 100])
     }
 
-    @Test("NACK3: of a datagram that asks for 17,000 packets, 300 are read")
+    @Test("of a datagram that requests 17,000 packets, 300 are read")
     func negativeAcknowledgementBudget() {
         let pairs = (0..<1000).flatMap { _ -> [UInt8] in [0, 1, 0xFF, 0xFF] }
         let bytes: [UInt8] = [0x81, 205, 0x03, 0xEA, 0, 0, 0, 1, 0, 0, 0, 2] + pairs
         #expect(lost(bytes + bytes).count == 300)
     }
 
-    @Test("random lists of losses come back")
+    @Test("random lists of losses are parsed as written")
     func negativeAcknowledgementRoundTrip() {
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<300 {
@@ -226,7 +226,7 @@ import Testing
         #expect(read(bytes) == [.pictureLossIndication(senderSSRC: 1, mediaSSRC: 2)])
     }
 
-    @Test("RTCP7: a full intra request carries its number")
+    @Test("a full intra request has a sequence number")
     func fullIntraRequest() throws {
         let bytes = write { $0.fullIntraRequest(senderSSRC: 1, mediaSSRC: 2, sequenceNumber: 200) }
         #expect(bytes == [0x84, 206, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 200, 0, 0, 0])
@@ -263,7 +263,7 @@ import Testing
         #expect(bound.bitrate.bitsPerSecond == .max)
     }
 
-    @Test("RTCP5: extended reports ask for and answer the round trip")
+    @Test("extended reports request and answer the round-trip time")
     func extendedReports() throws {
         let delay = ExtendedReport.DelaySinceReport(ssrc: 5, lastReport: 0x0102_0304, delay: 0x0001_0000)
         let bytes = write {
@@ -289,7 +289,7 @@ import Testing
         #expect(delays == [delay])
     }
 
-    @Test("RTCP4: any packet may come first; zero lengths and unknown types do not hold up the walk")
+    @Test("any packet may come first, and zero lengths and unknown types do not stop the reader")
     func reducedSize() {
         let bytes: [UInt8] = [
             0x80, 204, 0, 0, 0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 203, 0, 0, 0x81, 200, 0, 0,
@@ -302,7 +302,7 @@ import Testing
         #expect(read(bytes).count == 4)
     }
 
-    @Test("RTCP4: a packet past the end ends the walk and says so")
+    @Test("a packet beyond the end stops the reader and is reported")
     func overlong() {
         let bytes: [UInt8] = [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0x81, 206, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2]
         var reader = RTCPReader()
@@ -313,7 +313,7 @@ import Testing
         #expect(reader.next(in: bytes) == nil)
     }
 
-    @Test("padding is taken off; more than there is ends the walk")
+    @Test("padding is removed, and too much of it ends the parsing")
     func padding() {
         let good: [UInt8] = [0xA1, 203, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4]
         guard case .goodbye(let goodbye)? = read(good).first else {
@@ -383,7 +383,7 @@ import Testing
         }
     }
 
-    @Test("a compound cut at any length yields only whole packets and never traps")
+    @Test("a compound cut at any length yields only complete packets without a trap")
     func truncation() {
         let bytes = everything()
         #expect(exhaust(bytes) == 11)

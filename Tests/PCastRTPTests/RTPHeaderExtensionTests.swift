@@ -25,7 +25,7 @@ import Testing
         #expect(RTPHeaderExtension(uri: "urn:unknown") == nil)
     }
 
-    @Test("an id has one extension and an extension one id")
+    @Test("an ID has one extension and an extension one ID")
     func mapping() {
         var map = RTPHeaderExtensionMap()
         map[5] = .mid
@@ -58,7 +58,7 @@ import Testing
         #expect(layout.absoluteSendTimeOffset == 23)
     }
 
-    @Test("an id above 14 takes the two-byte form where the peer allows it, and is left out elsewhere")
+    @Test("an ID above 14 uses the two-byte form if the peer permits it, and is omitted otherwise")
     func twoByteVector() {
         var values = RTPExtensionValues()
         values.videoOrientation = 1
@@ -69,14 +69,14 @@ import Testing
         #expect(write(values, map(ids)).bytes[12...] == [0xBE, 0xDE, 0, 1, 0x10, 1, 0, 0])
     }
 
-    @Test("without an id at the peer there is no extension block")
+    @Test("without an ID for the peer there is no extension block")
     func noIds() {
         var values = RTPExtensionValues()
         values.videoOrientation = 1
         #expect(write(values, map([:])).bytes.count == 12)
     }
 
-    @Test("CC1: what is known as the packet leaves is stamped into it")
+    @Test("values that are known when a packet leaves are written into it")
     func stamping() throws {
         var values = RTPExtensionValues()
         values.transportSequenceNumber = 0
@@ -92,7 +92,7 @@ import Testing
         #expect(header.extensions.absoluteSendTime(in: bytes, by: map)?.rawValue == 0x123456)
     }
 
-    @Test("all values come back from both forms", arguments: [false, true])
+    @Test("all values are parsed from both forms", arguments: [false, true])
     func roundTrip(twoByte: Bool) throws {
         var values = RTPExtensionValues()
         values.mid = RTPStreamIdentifier("0123456789abcdef")
@@ -126,7 +126,7 @@ import Testing
         #expect(forwarded.mid == nil && forwarded.transportSequenceNumber == nil)
     }
 
-    @Test("RTP8: id 15 and id 0 with a length end the one-byte form; padding does not")
+    @Test("id 15, and id 0 with a length, end the one-byte form, and padding does not")
     func stops() throws {
         func ids(_ elements: [UInt8]) throws -> [UInt8] {
             let packet: [UInt8] = [0x90, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xBE, 0xDE, 0, 2] + elements
@@ -141,7 +141,7 @@ import Testing
         #expect(try ids([0x10, 7, 0x03, 0, 0x20, 8, 0x30, 9]) == [1])
     }
 
-    @Test("a MID of more than 16 bytes, or of none, has no short form")
+    @Test("a MID of more than 16 bytes, or of none, has no one-byte form")
     func identifiers() {
         #expect(RTPStreamIdentifier("") == nil)
         #expect(RTPStreamIdentifier("0123456789abcdefg") == nil)
@@ -158,7 +158,7 @@ import Testing
         #expect(before.since(after) == .milliseconds(-500))
     }
 
-    @Test("playout delay is bounded to twelve bits of 10 ms")
+    @Test("playout delay is limited to twelve bits of 10 ms")
     func playoutDelay() {
         let delay = PlayoutDelay(minimum: .milliseconds(-10), maximum: .milliseconds(100_000))
         #expect(delay.rawValue == 0x000FFF)

@@ -3,8 +3,8 @@ import PCastRTP
 import Testing
 
 @Suite struct RTPHeaderTests {
-    /// Two contributing sources, a one-byte extension block (id 3 with two bytes, padding), three bytes of payload,
-    /// four of padding.
+    /// A packet with two contributing sources, a one-byte extension block (id 3 with two bytes, padding), three bytes
+    /// of payload and four of padding.
     static let packet: [UInt8] = [
         0xB2, 0xE0, 0x12, 0x34, 0x01, 0x02, 0x03, 0x04, 0xDE, 0xAD, 0xBE, 0xEF, 0, 0, 0, 1, 0, 0, 0, 2,
         0xBE, 0xDE, 0x00, 0x01, 0x31, 0xAA, 0xBB, 0x00, 0x77, 0x78, 0x79, 0, 0, 0, 4,
@@ -27,7 +27,7 @@ import Testing
         #expect(!header.hasMalformedExtensions)
     }
 
-    @Test("RTP1: padding alone has an empty payload")
+    @Test("a packet of padding alone has an empty payload")
     func paddingOnly() throws {
         let packet: [UInt8] = [0xA0, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]
         let header = try #require(RTPHeader.parse(packet))
@@ -35,7 +35,7 @@ import Testing
         #expect(header.payloadRange(packetSize: 16).isEmpty)
     }
 
-    @Test("more padding than there is room for, or none said, is no packet; encrypted, it is not looked at")
+    @Test("too much padding, or padding of no size, is invalid; encrypted padding is not checked")
     func badPadding() {
         for count: UInt8 in [0, 5, 255] {
             let packet: [UInt8] = [0xA0, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, count]
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("a packet cut at any length is refused or stays in bounds")
+    @Test("a packet cut at any length is rejected or stays in bounds")
     func truncation() {
         for size in 0..<Self.packet.count {
             let cut = Array(Self.packet[..<size])
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("RTP8: an element past the block's end makes a packet without extensions whose payload is still found")
+    @Test("an element beyond the block's end makes a packet without extensions whose payload is still found")
     func malformedElement() throws {
         var packet = Self.packet
         packet[24] = 0x3F
@@ -65,7 +65,7 @@ import Testing
         #expect(header.payloadRange(packetSize: packet.count) == 28..<31)
     }
 
-    @Test("RTP8: a block past the packet's end leaves no payload")
+    @Test("a block beyond the packet's end leaves no payload")
     func malformedBlock() throws {
         var packet = Self.packet
         packet[22] = 0xFF
@@ -74,7 +74,7 @@ import Testing
         #expect(header.payloadRange(packetSize: packet.count).isEmpty)
     }
 
-    @Test("RTP8: an extension block of length 0 is well formed")
+    @Test("an extension block of length 0 is well formed")
     func emptyBlock() throws {
         let packet: [UInt8] = [0x90, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xBE, 0xDE, 0, 0, 9]
         let header = try #require(RTPHeader.parse(packet))
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(
-        "RTP14: the first bytes tell what a datagram is",
+        "the first bytes determine the type of a datagram",
         arguments: [
             ([0, 1], DatagramKind.stun), ([3, 1], .stun), ([4, 1], .unknown), ([19, 1], .unknown), ([20, 254], .dtls),
             ([63, 254], .dtls), ([64, 0], .unknown), ([127, 0], .unknown), ([128, 96], .rtp), ([128, 191], .rtp),
@@ -111,7 +111,7 @@ import Testing
         #expect(DatagramKind(bytes) == kind)
     }
 
-    @Test("a written header reads back, padding and all")
+    @Test("a written header is parsed to the same values, with padding")
     func writes() throws {
         let header = RTPHeader(
             marker: true, payloadType: 111, sequenceNumber: 65_535, timestamp: .max, ssrc: 1, paddingSize: 3)

@@ -7,14 +7,14 @@ import Testing
 
     private var statistics: ReceiveStatistics { ReceiveStatistics(ssrc: 5, clockRate: .video) }
 
-    @Test("before any packet there is nothing to report")
+    @Test("before the first packet there is nothing to report")
     func empty() {
         var statistics = statistics
         #expect(statistics.reportBlock(at: milliseconds(0)) == nil)
         #expect(statistics.expected == 0)
     }
 
-    @Test("RTP10: loss is counted across the wrap, its fraction since the last report")
+    @Test("loss is counted across the wrap, and its fraction since the last report")
     func loss() throws {
         var statistics = statistics
         for number in [65_533, 65_534, 0, 1] as [UInt16] {
@@ -43,12 +43,12 @@ import Testing
             timestamp &+= 1800
         }
         #expect(statistics.jitter == 0)
-        // 20 ms late: 1800 ticks, of which a sixteenth.
+        // The packet is 20 ms late: 1800 ticks, of which a sixteenth counts.
         _ = statistics.received(sequenceNumber: 5, timestamp: timestamp, at: milliseconds(120))
         #expect(statistics.jitter == 112)
     }
 
-    @Test("NACK7: packets sent again, and late ones, are left out of jitter")
+    @Test("retransmissions and late packets do not affect jitter")
     func retransmissions() {
         var statistics = statistics
         _ = statistics.received(sequenceNumber: 0, timestamp: 0, at: milliseconds(0))
@@ -59,7 +59,7 @@ import Testing
         #expect(statistics.received == 4)
     }
 
-    @Test("RTP11: a jump in numbers is confirmed by the packet that follows, and all begins anew")
+    @Test("a jump of sequence numbers is confirmed by the next packet, and everything restarts")
     func restart() throws {
         var statistics = statistics
         _ = statistics.received(sequenceNumber: 100, timestamp: 0, at: milliseconds(0))
@@ -74,7 +74,7 @@ import Testing
         #expect(statistics.received == 1)
     }
 
-    @Test("RTP11: numbers that go back a little while time goes on are a restart as well")
+    @Test("numbers that go back a little while timestamps advance are a restart as well")
     func smallRestart() {
         var statistics = statistics
         _ = statistics.received(sequenceNumber: 1000, timestamp: 50_000, at: milliseconds(0))
@@ -83,7 +83,7 @@ import Testing
         #expect(statistics.received(sequenceNumber: 501, timestamp: 53_000, at: milliseconds(2)) == .restarted)
     }
 
-    @Test("RTP11: a jump in time alone is not jitter")
+    @Test("a jump of timestamps alone does not affect jitter")
     func timeJump() {
         var statistics = statistics
         _ = statistics.received(sequenceNumber: 1, timestamp: 0, at: milliseconds(0))
@@ -92,7 +92,7 @@ import Testing
         #expect(statistics.jitter == 0)
     }
 
-    @Test("the block names the last sender report and how long ago it came")
+    @Test("the block has the last sender report and the time since its arrival")
     func senderReport() throws {
         var statistics = statistics
         _ = statistics.received(sequenceNumber: 1, timestamp: 0, at: milliseconds(0))
@@ -115,7 +115,7 @@ import Testing
             delaySinceLastSenderReport: CompactTime(held).rawValue)
     }
 
-    @Test("the round trip is the time since the report less the time it was held")
+    @Test("the round trip is the time since the report minus the time at the peer")
     func measures() throws {
         var roundTrip = RoundTripTime()
         #expect(roundTrip.update(from: block(sent: .milliseconds(750), held: .milliseconds(500)), at: now) != nil)
@@ -125,7 +125,7 @@ import Testing
         #expect(abs(try #require(roundTrip.minimum).milliseconds - 90) < 0.1)
     }
 
-    @Test("RTCP5: negative results beyond rounding are refused, small ones are none")
+    @Test("negative results beyond rounding are rejected, and small ones become zero")
     func negative() {
         var roundTrip = RoundTripTime()
         #expect(roundTrip.update(from: block(sent: .milliseconds(100), held: .milliseconds(500)), at: now) == nil)
@@ -136,14 +136,14 @@ import Testing
         #expect(roundTrip.rejected == 2)
     }
 
-    @Test("a peer that has had no report measures nothing")
+    @Test("a peer without a report measures nothing")
     func noReport() {
         var roundTrip = RoundTripTime()
         #expect(roundTrip.update(from: ReportBlock(ssrc: 1), at: now) == nil)
         #expect(roundTrip.rejected == 0)
     }
 
-    @Test("RTCP5: an answer to a receiver reference time measures as well")
+    @Test("an answer to a receiver reference time is measured as well")
     func delaySinceReport() throws {
         var roundTrip = RoundTripTime()
         let answer = ExtendedReport.DelaySinceReport(
@@ -159,7 +159,7 @@ import Testing
 
     private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: count * 1_000_000) }
 
-    @Test("RTCP2: a report extrapolates from the newest packet in order, over the wrap")
+    @Test("a report extrapolates from the newest packet in order, across the wrap")
     func extrapolates() {
         var source = SenderReportSource(ssrc: 3, clockRate: .video)
         #expect(source.report(at: wall) == nil)
@@ -175,7 +175,7 @@ import Testing
         #expect(source.report(at: wall - .milliseconds(100))?.rtpTimestamp == UInt32.max - 9000)
     }
 
-    @Test("RTCP1: the first goes with the first frame, then every 500 ms for 5 s, then each second")
+    @Test("the first report follows the first frame, then every 500 ms for 5 s, then every second")
     func cadence() {
         var source = SenderReportSource(ssrc: 3, clockRate: .opus)
         #expect(source.deadline == nil)
@@ -190,7 +190,7 @@ import Testing
         #expect(times == [1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 5500, 6000, 7000, 8000])
     }
 
-    @Test("a report waits for packets that it goes with, but not for long")
+    @Test("a report waits for other packets, but not for long")
     func timeout() {
         var source = SenderReportSource(ssrc: 3, clockRate: .opus)
         source.sent(sequence: 1, timestamp: 0, capturedAt: wall, payloadSize: 1, at: milliseconds(0))
@@ -201,7 +201,7 @@ import Testing
         #expect(source.deadline == milliseconds(570))
     }
 
-    @Test("RTCP1: after a switch the old mapping is forgotten and a report follows the next packet")
+    @Test("after a switch the old mapping is removed, and a report follows the next packet")
     func mappingChanged() {
         var source = SenderReportSource(ssrc: 3, clockRate: .opus)
         source.sent(sequence: 10, timestamp: 1, capturedAt: wall, payloadSize: 1, at: milliseconds(0))

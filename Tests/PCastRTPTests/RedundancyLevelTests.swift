@@ -3,9 +3,9 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-@Suite("How much sound is repeated")
+@Suite("The redundancy level of audio")
 struct RedundancyLevelTests {
-    /// Reports of a second each, 50 packets.
+    /// A receiver that reports 50 packets every second.
     private struct Receiver {
         var level = RedundancyLevel()
         private var highest: UInt32 = 1000
@@ -23,14 +23,14 @@ struct RedundancyLevelTests {
         }
     }
 
-    @Test("Nothing while nothing is lost")
+    @Test("there is no redundancy without loss")
     func clean() {
         var receiver = Receiver()
         for _ in 0..<100 { receiver.report(lost: 0) }
         #expect(receiver.level.count == 0)
     }
 
-    @Test("One from the first loss on, two where more is lost")
+    @Test("the first loss causes one block, and more loss causes two")
     func grows() {
         var receiver = Receiver()
         receiver.report(lost: 1)
@@ -39,7 +39,7 @@ struct RedundancyLevelTests {
         #expect(receiver.level.count == 2)
     }
 
-    @Test("Two per cent of random loss keeps it up, and a minute without loss ends it")
+    @Test("two percent of random loss keeps redundancy, and a minute without loss ends it")
     func holdsAndEnds() {
         var receiver = Receiver()
         var generator = SeededGenerator(seed: 5)
@@ -54,7 +54,7 @@ struct RedundancyLevelTests {
         #expect(receiver.level.count == 0)
     }
 
-    @Test("No more than there is room for")
+    @Test("redundancy never exceeds the bandwidth")
     func bounded() {
         #expect([100, 170, 260, 2_000].map { RedundancyLevel.maximum(within: .kilobits($0)) } == [0, 1, 2, 2])
         var receiver = Receiver()
@@ -65,7 +65,7 @@ struct RedundancyLevelTests {
         #expect(receiver.level.count == 0)
     }
 
-    @Test("A report that is repeated, or of numbers that went back, says nothing")
+    @Test("a repeated report, or one whose numbers went back, is ignored")
     func senseless() {
         var level = RedundancyLevel()
         func block(_ highest: UInt32, _ lost: Int32) -> ReportBlock {

@@ -3,14 +3,14 @@ import Testing
 
 @testable import PCastRTP
 
-@Suite("Packets of sound that repeat those before them (RFC 2198)")
+@Suite("Audio packets with redundant blocks (RFC 2198)")
 struct RedundantPayloadTests {
-    /// A packet of Opus, 20 ms of CELT in one frame.
+    /// Returns a packet of Opus, 20 ms of CELT in one frame.
     private static func opus(_ fill: UInt8, size: Int = 8) -> [UInt8] {
         [0xF8] + Array(repeating: fill, count: size - 1)
     }
 
-    /// Of blocks (offset, data), the oldest first, and the packet's own data.
+    /// Returns a payload of blocks (offset, data), oldest first, and the packet's own data.
     static func payload(_ blocks: [(UInt32, [UInt8])], _ primary: [UInt8], payloadType: UInt8 = 111) -> [UInt8] {
         var bytes: [UInt8] = []
         for (offset, data) in blocks {
@@ -29,7 +29,7 @@ struct RedundantPayloadTests {
         return distances
     }
 
-    @Test("The packet's own data and what it repeats are found, the newest first")
+    @Test("the primary data and the redundant blocks are found, the newest first")
     func reads() throws {
         let bytes = [9, 9] + Self.payload([(1920, Self.opus(1)), (960, Self.opus(2, size: 5))], Self.opus(3)) + [7]
         let read = RedundantPayload(bytes.span, payload: 2..<bytes.count - 1)
@@ -43,7 +43,7 @@ struct RedundantPayloadTests {
         #expect(newest.payloadType == 111)
     }
 
-    @Test("One that repeats nothing is its own data alone; an empty one is none")
+    @Test("a packet without redundancy has only its primary data, and an empty one is invalid")
     func plain() throws {
         let bytes = Self.payload([], Self.opus(4))
         let read = RedundantPayload(bytes.span, payload: bytes.indices)
@@ -54,7 +54,7 @@ struct RedundantPayloadTests {
         #expect(empty == nil)
     }
 
-    @Test("Lengths that run past the end, and headers without end, are refused")
+    @Test("lengths beyond the end, and headers without end, are rejected")
     func malformed() {
         let whole = Self.payload([(1920, Self.opus(1)), (960, Self.opus(2))], [])
         for size in 0..<whole.count {
@@ -68,23 +68,23 @@ struct RedundantPayloadTests {
         #expect(readEndless == nil && readBeyond == nil)
     }
 
-    @Test("Blocks that follow each other without a gap are the packets just before")
+    @Test("contiguous blocks are the packets just before")
     func contiguous() throws {
         let bytes = Self.payload([(1920, Self.opus(1)), (960, Self.opus(2))], Self.opus(3))
         #expect(try distances(bytes, after: nil) == [1, 2])
         #expect(try distances(bytes, after: .init(packetCount: 5, ticks: 6 * 960)) == [1, 2])
     }
 
-    @Test("RTP12: over a pause of the sound a block is what is missing, if that is as many")
+    @Test("after a pause of audio a block fills a gap only if the number of packets matches")
     func overSilence() throws {
-        // Discontinuous transmission: 400 ms passed between the two, which are neighbours by number.
+        // With discontinuous transmission, 400 ms passed between two packets with consecutive sequence numbers.
         let bytes = Self.payload([(16_000, Self.opus(2))], Self.opus(3))
         #expect(try distances(bytes, after: .init(packetCount: 1, ticks: 17_000)) == [1])
         #expect(try distances(bytes, after: .init(packetCount: 2, ticks: 17_000)) == [])
         #expect(try distances(bytes, after: nil) == [])
     }
 
-    @Test("A block of a time that no packet before can have is left alone")
+    @Test("a block of a time that no previous packet can have is ignored")
     func senseless() throws {
         #expect(try distances(Self.payload([(0, Self.opus(2))], Self.opus(3)), after: nil) == [])
         let twice = Self.payload([(960, Self.opus(1)), (960, Self.opus(2))], Self.opus(3))

@@ -2,7 +2,7 @@ import PCastCore
 import PCastRTP
 import Testing
 
-@Suite("A stream of sound that repeats packets")
+@Suite("An audio stream with redundancy")
 struct RedundantStreamTests {
     private func log(_ sequences: [Int64], timestamp: (Int64) -> Int64 = { $0 * 960 }, size: Int = 40) -> PacketLog {
         var log = PacketLog(capacity: 16)
@@ -28,7 +28,7 @@ struct RedundantStreamTests {
         return stream
     }
 
-    /// Whole packets, as they leave.
+    /// Returns all complete packets in the order of sending.
     private func drain(_ stream: inout OutboundStream, _ log: borrowing PacketLog) -> [[UInt8]] {
         var counter: UInt16 = 0
         var sent: [[UInt8]] = []
@@ -45,7 +45,8 @@ struct RedundantStreamTests {
         }
     }
 
-    /// The payload type, and of each block the sequence (its fill) and the offset, the newest first; what was repeated.
+    /// Returns the payload type, the primary data's sequence (its fill), and the offset and sequence of each redundant
+    /// block, the newest first.
     private func read(_ packet: [UInt8]) throws -> (payloadType: UInt8, own: UInt8, repeated: [[UInt32]]) {
         let parsed = RTPHeader.parse(packet.span)
         let header = try #require(parsed)
@@ -62,7 +63,7 @@ struct RedundantStreamTests {
         return (63, packet[payload.primary.range.lowerBound + 1], repeated)
     }
 
-    @Test("Each packet repeats those just before it, as many as are asked for")
+    @Test("each packet repeats the given number of previous ones")
     func repeats() throws {
         let log = log([10, 11, 12, 13])
         var stream = stream(redundancy: 2)
@@ -73,7 +74,7 @@ struct RedundantStreamTests {
         #expect(sent.map(\.repeated) == [[], [[10, 960]], [[11, 960], [10, 1920]], [[12, 960], [11, 1920]]])
     }
 
-    @Test("None for a peer that does not take it, nor while nothing is lost")
+    @Test("there is no redundancy for a peer without support, or without loss")
     func none() throws {
         let log = log([10, 11, 12])
         for (redundancy, takes) in [(2, false), (0, true)] {
@@ -83,7 +84,7 @@ struct RedundantStreamTests {
         }
     }
 
-    @Test("Nothing from behind a hole, nor too far back in time, nor more than a packet holds")
+    @Test("redundancy never reaches beyond a gap, too far back in time, or beyond the packet's size")
     func bounds() throws {
         let hole = log([10, 12, 13])
         var first = stream(redundancy: 2)
@@ -103,7 +104,7 @@ struct RedundantStreamTests {
         #expect(sent.allSatisfy { $0.count <= 12 + PayloadPacketizer.defaultMaximumPayloadSize })
     }
 
-    @Test("A packet that comes late goes out plain, and what was asked for again is the packet alone")
+    @Test("a late packet has no redundancy, and a retransmission is the packet alone")
     func lateAndAgain() throws {
         let log = log([10, 12, 11])
         var stream = stream(redundancy: 2)

@@ -5,7 +5,7 @@ import Testing
 private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: count * 1_000_000) }
 
 @Suite struct ResendLimiterTests {
-    @Test("NACK2: at most once in seven eighths of a round trip, which is a mean, and in 20 ms")
+    @Test("a packet is retransmitted at most once in seven eighths of a round trip and in 20 ms")
     func limits() {
         var limiter = ResendLimiter()
         limiter.sent(70_000, roundTrip: .milliseconds(100), at: milliseconds(1000))
@@ -19,7 +19,7 @@ private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: coun
         #expect(limiter.mayResend(70_000 + 65_536, roundTrip: .milliseconds(100), at: milliseconds(1150)))
     }
 
-    @Test("NACK2: what was lost twice may follow itself once in each round trip, a quarter of it later")
+    @Test("a packet that was lost twice may be repeated once in each round trip, a quarter of it later")
     func following() {
         var limiter = ResendLimiter()
         var times: [Int64] = []
@@ -34,7 +34,7 @@ private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: coun
 }
 
 @Suite struct RTXEncapsulationTests {
-    @Test("NACK5: a retransmission has its own numbers and leads with the original's")
+    @Test("a retransmission has its own sequence numbers and begins with the original's")
     func encapsulation() {
         var stream = RTXEncapsulation(ssrc: 77, sequenceNumber: 65_535)
         let original = RTPHeader(marker: true, payloadType: 96, sequenceNumber: 0x1234, timestamp: 9, ssrc: 5)
@@ -55,7 +55,7 @@ private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: coun
                 == .packet(originalSequenceNumber: 0x1234, payload: 2..<5))
     }
 
-    @Test("NACK5: fewer bytes than a number has are a probe")
+    @Test("a payload of fewer bytes than a sequence number is a probe")
     func probes() {
         let bytes: [UInt8] = [0x12, 0x34]
         #expect(RTXEncapsulation.decapsulate(bytes, payload: 0..<0) == .probe)

@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-@Suite("The clock of a sender, as its reports tell it")
+@Suite("The clock of a sender from its reports")
 struct SenderClockTests {
     private static let wall = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
     private static let instant = Instant(nanoseconds: 4_000_000_000)
@@ -17,7 +17,7 @@ struct SenderClockTests {
     private var truth: TimeSpan { .nanoseconds(Self.instant.nanoseconds - Self.wall.nanosecondsSinceEpoch) }
 
     @Test(
-        "RTCP3: viewers of one relay know its clock to a few milliseconds, whatever lies between",
+        "viewers of one SFU know its clock to a few milliseconds, whatever the network",
         arguments: [10, 40, 120])
     func offset(roundTrip: Int64) throws {
         var generator = SeededGenerator(seed: UInt64(roundTrip))
@@ -32,7 +32,7 @@ struct SenderClockTests {
         #expect((offset - truth).magnitude < .milliseconds(3))
     }
 
-    @Test("clocks that drift are followed, and a path that has become longer is forgotten in half a minute")
+    @Test("a drifting clock is followed, and a longer path is adopted within half a minute")
     func follows() throws {
         var clock = SenderClock()
         for second in 0..<100 as Range<Int64> {

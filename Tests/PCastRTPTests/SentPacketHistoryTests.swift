@@ -6,7 +6,7 @@ import Testing
 @Suite struct SentPacketHistoryTests {
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
-    @Test("CC3: a packet is reported once; one that came after all is told so, and not twice")
+    @Test("a packet is reported once, and a late arrival once more")
     func once() {
         var history = SentPacketHistory()
         history.sent(65_535, size: 1_000, cluster: 0, at: at(0))
@@ -23,7 +23,7 @@ import Testing
         #expect(history.report(40_000, arrived: true) == nil)
     }
 
-    @Test("what left without a number is told with the next that has one")
+    @Test("a packet without a number is reported with the next that has one")
     func unnumbered() {
         var history = SentPacketHistory()
         history.sentUnnumbered(size: 120)
@@ -33,11 +33,11 @@ import Testing
         #expect(history.report(7, arrived: true) == .arrived(packet))
     }
 
-    @Test("it takes no memory before the first packet, grows to two seconds of the rate, and no further")
+    @Test("it has no memory before the first packet, and grows to at most two seconds of the rate")
     func memory() {
         var history = SentPacketHistory()
         #expect(history.capacity == 0)
-        // 210 packets a second.
+        // 210 packets per second.
         for index in 0..<3_000 {
             history.sent(UInt16(truncatingIfNeeded: index), size: 1_200, cluster: 0, at: at(Int64(index) * 1000 / 210))
         }
@@ -46,7 +46,7 @@ import Testing
         #expect(history.report(UInt16(2_999), arrived: true) != nil)
         #expect(history.report(UInt16(2_999 - 511), arrived: true) != nil)
         #expect(history.report(UInt16(2_999 - 512), arrived: true) == nil)
-        // As fast as can be.
+        // The maximum rate.
         for index in 3_000..<40_000 {
             history.sent(UInt16(truncatingIfNeeded: index), size: 1_200, cluster: 0, at: at(14_300))
         }
@@ -54,7 +54,7 @@ import Testing
         #expect(history.report(UInt16(39_999 - 4_095), arrived: true) != nil)
     }
 
-    @Test("what the next report is about is brought near, and nothing outside of what is remembered")
+    @Test("the packets of the next report are prefetched, and nothing else")
     func nearness() {
         var history = SentPacketHistory()
         history.bringReportedNear(512) { _, _ in Issue.record("there is nothing yet") }
@@ -64,15 +64,15 @@ import Testing
             if let reported { _ = history.report(reported, arrived: true) }
             history.bringReportedNear(512) { brought.append(($0, $1)) }
         }
-        // Sixteen bytes each, of 128; numbers begin at a multiple of that.
+        // Each has sixteen bytes, of lines of 128. Numbers begin at a multiple of that.
         #expect(brought.map(\.count) == [512, 512, 29 * 16])
         #expect(brought.map { $0.start - brought[0].start } == [0, 40 * 16, 99 * 16])
     }
 
-    @Test("what was reported on makes room for what comes")
+    @Test("reported packets are replaced by new ones")
     func reported() {
         var history = SentPacketHistory()
-        // 400 packets a second, of which reports come a tenth of a second later.
+        // 400 packets per second, with reports 100 ms later.
         for index in 0..<4_000 {
             let now = at(Int64(index) * 1000 / 400)
             history.sent(UInt16(truncatingIfNeeded: index), size: 1_200, cluster: 0, at: now)
@@ -81,7 +81,7 @@ import Testing
         #expect(history.capacity == 128)
     }
 
-    @Test("what it grew around is still known")
+    @Test("entries from before the growth are still known")
     func growth() {
         var history = SentPacketHistory()
         for index in 0..<1_000 {

@@ -3,7 +3,7 @@ import PCastRTP
 import Testing
 
 @Suite struct SequenceUnwrapperTests {
-    @Test("RTP10: sequence numbers go on past 2^16, and late ones stay before it")
+    @Test("sequence numbers continue beyond 2^16, and late ones remain before it")
     func wraps() {
         var unwrapper = SequenceUnwrapper()
         let first = unwrapper.unwrap(65_534)
@@ -15,7 +15,7 @@ import Testing
         #expect(unwrapper.last == first + 2)
     }
 
-    @Test("RTP10: timestamps go on past 2^32")
+    @Test("timestamps continue beyond 2^32")
     func timestampsWrap() {
         var unwrapper = TimestampUnwrapper()
         let first = unwrapper.unwrap(0xFFFF_F000)
@@ -31,7 +31,7 @@ import Testing
         #expect(unwrapper.unwrap(65_535) == SequenceUnwrapper.origin - 1)
     }
 
-    @Test("a long walk with reordering comes out as it went in")
+    @Test("a long sequence with reordering is unwrapped correctly")
     func randomWalk() {
         var generator = SeededGenerator(seed: 1)
         var unwrapper = SequenceUnwrapper()

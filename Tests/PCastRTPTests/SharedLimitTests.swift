@@ -25,7 +25,7 @@ struct SharedLimitTests {
         }
     }
 
-    @Test("One limited viewer among three is not worth it; two are, and the publisher sends what two can take")
+    @Test("one limited viewer of three has no effect; two reduce the publisher to their bandwidth")
     func half() {
         var audience = Audience(estimates: [3_000, 400, 3_000], limited: 1)
         #expect(audience.run(20) == [nil])
@@ -36,7 +36,7 @@ struct SharedLimitTests {
         #expect(two.run(5) == [nil, 500])
     }
 
-    @Test("Less at once, more by steps a second apart, and all of it when half of them have had room for three seconds")
+    @Test("the rate decreases at once, increases in steps, and is full after three good seconds of half of them")
     func steps() {
         var audience = Audience(estimates: [900], limited: 1)
         #expect(audience.run(3) == [nil, 900])
@@ -55,7 +55,7 @@ struct SharedLimitTests {
         #expect(audience.machine.wantedInFull == nil)
     }
 
-    @Test("Nobody watches: nothing is asked")
+    @Test("without viewers there is no limit")
     func nobody() {
         var audience = Audience(estimates: [100], limited: 1)
         _ = audience.run(3)
@@ -66,7 +66,7 @@ struct SharedLimitTests {
         #expect(audience.machine.bitrate == nil)
     }
 
-    @Test("A short dip of the viewers' lowers nothing")
+    @Test("a short dip of the viewers' bandwidth has no effect")
     func dip() {
         var audience = Audience(estimates: [100], limited: 0)
         for _ in 0..<20 {

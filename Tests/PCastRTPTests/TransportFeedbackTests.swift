@@ -23,7 +23,7 @@ import Testing
         return feedback
     }
 
-    /// Each packet with its arrival in microseconds since the origin of the receiver's clock.
+    /// Returns each packet with its arrival in microseconds since the origin of the receiver's clock.
     private func statuses(_ bytes: [UInt8]) throws -> [(number: UInt16, arrival: Int64?)] {
         let feedback = try #require(parse(bytes))
         var unwrapper = ReferenceTimeUnwrapper()
@@ -69,7 +69,7 @@ import Testing
         #expect(bytes[20..<22] == [0xAF, 0xFF])
     }
 
-    @Test("reports come 100 ms after the first packet that waits, and only then")
+    @Test("a report comes 100 ms after the first waiting packet")
     func cadence() {
         var recorder = TransportFeedbackRecorder()
         #expect(recorder.deadline == nil)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("CC2: a packet reported missing is reported again when it comes within half a second")
+    @Test("a packet that was reported missing is reported again if it arrives within half a second")
     func latePacket() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: milliseconds(0))
@@ -110,7 +110,7 @@ import Testing
         #expect(second.map(\.arrival) == [300_000, 10_000, 301_000])
     }
 
-    @Test("CC2: what was reported half a second ago is closed")
+    @Test("a report is final after half a second")
     func tooLatePacket() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: milliseconds(0))
@@ -123,7 +123,7 @@ import Testing
         #expect(poll(&recorder, at: milliseconds(900)) == nil)
     }
 
-    @Test("numbers go past 2^16, and a reference time past 2^24 goes on")
+    @Test("numbers continue after 2^16, and reference times after 2^24")
     func wraps() throws {
         var recorder = TransportFeedbackRecorder()
         let late: Int64 = (1 << 24) * 64
@@ -137,7 +137,7 @@ import Testing
         #expect(unwrapper.unwrap(-0x80_0000) == .milliseconds(0x80_0000 * 64))
     }
 
-    @Test("a silence longer than a delta can say begins another report")
+    @Test("a silence longer than the largest delta starts another report")
     func silence() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: milliseconds(0))
@@ -149,7 +149,7 @@ import Testing
         #expect(poll(&recorder, at: milliseconds(9_100)) == nil)
     }
 
-    @Test("a jump larger than the memory forgets what was before and stays within bounds")
+    @Test("a jump larger than the memory drops the previous packets and stays within bounds")
     func jump() throws {
         var recorder = TransportFeedbackRecorder()
         recorder.received(0, at: milliseconds(0))
@@ -164,7 +164,7 @@ import Testing
         #expect(try self.statuses(again).map(\.number) == [20_000])
     }
 
-    @Test("random arrivals come back to the tick, in rooms of any size")
+    @Test("random arrivals are reported to the tick, for every size of buffer")
     func randomRoundTrip() throws {
         var generator = SeededGenerator(seed: 5)
         for _ in 0..<60 {
@@ -194,7 +194,7 @@ import Testing
             + [UInt8(count >> 8), UInt8(count & 255), 0xFF, 0xFF, 0xFF, 7] + chunks
     }
 
-    @Test("CC3: the reference time has a sign, and so have large deltas")
+    @Test("the reference time and large deltas are signed")
     func negative() throws {
         let bytes = message(count: 2, chunks: [0xC9 | 0x10, 0x00, 0, 4, 0xFF, 0xFC, 0, 0])
         let feedback = try #require(parse(bytes))
@@ -206,7 +206,7 @@ import Testing
         #expect(try statuses(back).map(\.arrival) == [-65_000])
     }
 
-    @Test("CC3: chunks that do not cover the count, or deltas that are not there, are no feedback")
+    @Test("chunks that do not cover the count, and missing deltas, are rejected")
     func incomplete() {
         #expect(parse(message(count: 65_535, chunks: [0x20, 4, 1, 1])) == nil)
         #expect(parse(message(count: 65_535, chunks: [0x3F, 0xFF, 0, 0])) == nil)
@@ -215,7 +215,7 @@ import Testing
         #expect(parse(message(count: 2, chunks: [0x20, 2, 1, 1]))?.packetCount == 2)
     }
 
-    @Test("CC4: the largest count is read in full without arrivals")
+    @Test("the largest count is read completely without arrivals")
     func largestCount() throws {
         let run: [UInt8] = [0x1F, 0xFF]
         let bytes = message(

@@ -46,7 +46,7 @@ import Testing
         #expect(VP8PayloadDescriptor.parse(payload.span)?.size == 6)
     }
 
-    @Test("RTP7: picture ids wrap at 7 or 15 bits, as sent")
+    @Test("picture IDs wrap at 7 or 15 bits, as sent")
     func rtp7Wrap() {
         #expect(VP8PictureID(127, width: .short).advanced(by: 1) == VP8PictureID(0, width: .short))
         #expect(VP8PictureID(127, width: .long).advanced(by: 1).value == 128)
@@ -55,7 +55,7 @@ import Testing
         #expect(VP8PictureID(0x7FFE, width: .long).distance(from: VP8PictureID(1, width: .long)) == -3)
     }
 
-    @Test("RTP7: a rewritten picture id may change the descriptor's length")
+    @Test("a rewritten picture ID may change the descriptor's length")
     func rtp7Rewrite() {
         let short: [UInt8] = [0x90, 0x80, 0x7F, 0x10, 1, 2]
         #expect(rewritten(short, pictureID: VP8PictureID(0x0123, width: .long)) == [0x90, 0x80, 0x81, 0x23])
@@ -68,7 +68,7 @@ import Testing
                 == [0x90, 0xE0, 0xFF, 0xFF, 255, 0x40])
     }
 
-    @Test("RTP13: a rewrite for one receiver leaves the shared payload alone")
+    @Test("rewriting for one receiver does not change the shared payload")
     func rtp13() {
         let shared: [UInt8] = [0x90, 0x80, 0x05, 0x10, 1, 2, 3]
         let before = shared

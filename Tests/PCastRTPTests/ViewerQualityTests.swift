@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 import PCastRTP
 import Testing
 
-/// A viewer and its downlink, as the platform sees them.
+/// A viewer and its downlink from the platform's view.
 private struct Downlink {
     var clock = QualityClock()
     var machine = ViewerQuality()
@@ -13,7 +13,7 @@ private struct Downlink {
     var takesVideo = true
     var selection = ViewerQuality.Selection.full
     var evidence = LinkLimitation.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
-    /// A second.
+    /// The number of reports per second.
     var reports: Double? = 2
     var isAway = false
     private var count = 0.0
@@ -39,9 +39,9 @@ private struct Downlink {
     var delays: [Double] { clock.told.map(\.at) }
 }
 
-@Suite("Data quality of a viewer")
+@Suite("The data quality of a viewer")
 struct ViewerQualityTests {
-    @Test("On a good network nothing is told")
+    @Test("a good network causes no report")
     func good() {
         var downlink = Downlink()
         downlink.run(60)
@@ -50,7 +50,7 @@ struct ViewerQualityTests {
 
     // MARK: Each row by its cause
 
-    @Test("NoData, None: nothing is heard of the viewer any more, and nothing was wrong before")
+    @Test("NoData, None: the viewer is silent, and there was no problem before")
     func noDataNone() {
         var downlink = Downlink()
         downlink.run(10)
@@ -63,7 +63,7 @@ struct ViewerQualityTests {
         #expect(downlink.machine.quality == .good)
     }
 
-    @Test("NoData, None comes with being away where reports are seldom")
+    @Test("NoData, None if the viewer is disconnected and reports are rare")
     func seldomReports() {
         var downlink = Downlink()
         downlink.reports = 0.2
@@ -76,7 +76,7 @@ struct ViewerQualityTests {
         #expect(downlink.rows == [.row(.noData, .none)])
     }
 
-    @Test("NoData, DownloadLimited: there is room for nothing")
+    @Test("NoData, DownloadLimited: the bandwidth permits nothing")
     func noRoom() {
         var downlink = Downlink()
         downlink.run(10)
@@ -90,7 +90,7 @@ struct ViewerQualityTests {
         #expect(downlink.rows == [.row(.noData, .downloadLimited), .row(.audioOnly, .downloadLimited), .good])
     }
 
-    @Test("NoData, DownloadLimited: everything is lost, or it was limited before it went silent")
+    @Test("NoData, DownloadLimited: everything is lost, or the downlink was limited before the silence")
     func everythingLost() {
         var downlink = Downlink()
         downlink.run(10)
@@ -106,7 +106,7 @@ struct ViewerQualityTests {
         #expect(silent.rows == [.row(.all, .downloadLimited), .row(.noData, .downloadLimited)])
     }
 
-    @Test("NoData, PublisherLimited: nothing arrives of the publisher, whichever way its own row puts it")
+    @Test("NoData, PublisherLimited: nothing arrives from the publisher, whatever its own row")
     func noDataPublisherLimited() {
         for reason in [DataQuality.Reason.none, .uploadLimited] {
             var downlink = Downlink()
@@ -119,7 +119,7 @@ struct ViewerQualityTests {
         }
     }
 
-    @Test("NoData, NetworkLimited: a stream without sound is lowered for others until nothing is left")
+    @Test("NoData, NetworkLimited: a stream without audio is reduced for others until nothing remains")
     func noDataNetworkLimited() {
         var downlink = Downlink()
         downlink.hasAudio = false
@@ -129,7 +129,7 @@ struct ViewerQualityTests {
         #expect(downlink.rows == [.row(.noData, .networkLimited)])
     }
 
-    @Test("All, DownloadLimited: a lower layer, a small estimate, or much loss")
+    @Test("All, DownloadLimited: a lower layer, a low estimate, or high loss")
     func allDownloadLimited() {
         for cause in 0..<3 {
             var downlink = Downlink()
@@ -157,7 +157,7 @@ struct ViewerQualityTests {
         #expect(downlink.rows == [.row(.all, .publisherLimited), .row(.audioOnly, .publisherLimited), .good])
     }
 
-    @Test("All and AudioOnly, NetworkLimited: lowered for others; who is limited itself is told that")
+    @Test("All and AudioOnly, NetworkLimited: reduced for others; a limited viewer gets its own reason")
     func networkLimited() {
         var good = Downlink()
         var limited = Downlink()
@@ -174,7 +174,7 @@ struct ViewerQualityTests {
         #expect(limited.rows == [.row(.all, .downloadLimited), .row(.audioOnly, .downloadLimited)])
     }
 
-    @Test("A stream that is lowered at once is not told of others to the viewer for whose sake it was")
+    @Test("the viewer that causes a reduction is not notified of others as the cause")
     func loweredAtOnce() {
         var limited = Downlink()
         limited.run(10)
@@ -192,7 +192,7 @@ struct ViewerQualityTests {
         #expect(limited.machine.quality == .good)
     }
 
-    @Test("AudioOnly, None: nobody publishes a picture, or the viewer wants none")
+    @Test("AudioOnly, None: there is no video, or the viewer wants none")
     func audioOnlyNone() {
         var silentMovie = Downlink()
         silentMovie.hasVideo = false
@@ -208,7 +208,7 @@ struct ViewerQualityTests {
         #expect(soundless.rows.isEmpty, "a stream without sound is all there")
     }
 
-    @Test("AudioOnly, DownloadLimited: there is room for sound alone")
+    @Test("AudioOnly, DownloadLimited: the bandwidth permits audio only")
     func audioOnlyDownloadLimited() {
         var downlink = Downlink()
         downlink.run(10)
@@ -223,9 +223,9 @@ struct ViewerQualityTests {
         #expect(downlink.machine.quality == .good)
     }
 
-    // MARK: Whose fault it is
+    // MARK: The responsible hop
 
-    @Test("The hop that takes most away is the one that is named")
+    @Test("the hop with the strongest restriction is reported")
     func precedence() {
         var downlink = Downlink()
         downlink.run(5)
@@ -246,7 +246,7 @@ struct ViewerQualityTests {
         #expect(downlink.machine.quality == .row(.all, .downloadLimited))
     }
 
-    @Test("A viewer's own trouble is never told of a good downlink, nor a good publisher blamed for it")
+    @Test("a good downlink is never reported as limited, and a good publisher is not the cause")
     func closedTable() {
         var generator = SeededGenerator(seed: 8)
         var seen: Set<DataQuality> = []
@@ -280,7 +280,7 @@ struct ViewerQualityTests {
         #expect(seen.count == 12, "each row of the table was told")
     }
 
-    @Test("Rows come in order, each other than the one before, and a layer that goes to and fro is told seldom")
+    @Test("consecutive rows differ, and a layer that alternates is reported rarely")
     func order() {
         var downlink = Downlink()
         downlink.run(10)

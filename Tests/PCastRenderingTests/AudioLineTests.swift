@@ -4,16 +4,16 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Sound is laid without breaks")
+@Suite("Continuous audio")
 struct AudioLineTests {
     private static let origin = Instant(nanoseconds: 3_000_000_000)
 
-    /// 20 ms of a tone, or of noise by a seed.
+    /// Returns 20 ms of a tone, or of noise from a generator with a fixed start.
     private func frame(_ index: Int, hertz: Double = 220) -> AudioFrame {
         let samples = (0..<960).map { sample -> Int16 in
             let phase = Double(index * 960 + sample) * hertz / 48_000
             let turn = (phase - phase.rounded(.down)) * 2
-            // A parabola is near enough to a sine, and as smooth.
+            // A parabola approximates a sine, and is as smooth.
             return Int16(
                 (turn < 1 ? 1 : -1) * 4 * (turn - (turn < 1 ? 0 : 1)) * (1 - (turn - (turn < 1 ? 0 : 1))) * 12_000)
         }
@@ -22,7 +22,7 @@ struct AudioLineTests {
             timestamp: MediaTime(ticks: Int64(index * 960), rate: .opus))
     }
 
-    /// Lays frames at the delays given, each ready 10 ms before it is due.
+    /// Places frames at the given delays. Each is ready 10 ms before it is due.
     private func lay(_ delays: [Double]) -> [AudioLine.Placed] {
         var line = AudioLine()
         return delays.enumerated().map { index, delay in
@@ -31,14 +31,14 @@ struct AudioLineTests {
         }
     }
 
-    /// The sound as it is heard: one sample behind the other, if it is without breaks.
+    /// Returns whether each sample directly follows the one before.
     private func isUnbroken(_ placed: [AudioLine.Placed]) -> Bool {
         zip(placed, placed.dropFirst()).allSatisfy { earlier, later in
             (later.start - (earlier.start + earlier.sound.length)).magnitude < .microseconds(100)
         }
     }
 
-    /// No sample is further from its neighbour than the tone itself goes, or a little more.
+    /// Returns whether no two adjacent samples differ by much more than those of the tone.
     private func isSmooth(_ placed: [AudioLine.Placed]) -> Bool {
         let samples = placed.flatMap { $0.sound.samples.map(Int.init) }
         let steepest = zip(frame(0).samples.map(Int.init), frame(0).samples.dropFirst().map(Int.init))
@@ -56,7 +56,7 @@ struct AudioLineTests {
         #expect((placed[399].start - due).magnitude < .milliseconds(8))
     }
 
-    @Test("JB4: clocks that differ by 200 parts in a million need no stretching", arguments: [-200.0, 200])
+    @Test("clocks that differ by 200 parts per million need no stretching", arguments: [-200.0, 200])
     func drift(partsPerMillion: Double) {
         let placed = lay((0..<30_000).map { 200 + Double($0) * 20 * partsPerMillion / 1e6 })
         #expect(isUnbroken(placed))
@@ -65,7 +65,7 @@ struct AudioLineTests {
         #expect((placed.last!.start - due).magnitude < .milliseconds(5))
     }
 
-    @Test("what is not there in time makes a gap, which is told; what was left out on purpose makes none")
+    @Test("late audio makes a gap that is reported, and audio that is skipped on purpose makes none")
     func gaps() {
         var line = AudioLine()
         func lay(_ index: Int, late: Int64 = 0) -> AudioLine.Placed {
@@ -75,11 +75,11 @@ struct AudioLineTests {
         #expect(lay(0).gap == .zero)
         #expect(lay(1).gap == .zero)
         #expect(lay(2, late: 70).gap == .milliseconds(70))
-        // The sender was silent for a while, or the path was: that is told elsewhere.
+        // The sender or the network paused, which is reported elsewhere.
         #expect(lay(40).gap == .zero)
     }
 
-    @Test("of noise no period is left out unless it has to be")
+    @Test("no period of noise is skipped unless it is necessary")
     func noise() {
         var numbers = SeededGenerator(seed: 9)
         let samples = (0..<960).map { _ in Int16.random(in: -8_000...8_000, using: &numbers) }
@@ -92,7 +92,7 @@ struct AudioLineTests {
         #expect(OverlapAdd.shorten(frame(0), by: .milliseconds(1)) == nil)
     }
 
-    @Test("both channels are cut at the same places")
+    @Test("both channels are cut at the same positions")
     func stereo() throws {
         let tone = frame(0)
         let both = AudioFrame(

@@ -5,7 +5,7 @@ import Testing
 @testable import PCastRendering
 
 struct AudioTranscoderTests {
-    @Test("A hole in the sound becomes silence of its length, and what follows stands where it stood")
+    @Test("a gap in the audio becomes silence of its length, and later audio keeps its position")
     func hole() throws {
         let encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         let transcoder = try AudioTranscoder()
@@ -24,7 +24,7 @@ struct AudioTranscoderTests {
         for (one, next) in zip(positions, positions.dropFirst()) {
             #expect(abs((next - one - length).milliseconds) < 0.1)
         }
-        // The encoder keeps some back.
+        // The encoder delays some frames.
         let last = try #require(positions.last)
         #expect(abs((last - .seconds(9)).milliseconds) < 100, "\(last)")
     }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Delays that a track has lately had")
+@Suite("The recent delays of a track")
 struct DelayWindowTests {
-    @Test("quantiles and the least are those of the last ten seconds, as sorting them says")
+    @Test("quantiles and the minimum are those of the last ten seconds, as by sorting them")
     func quantiles() {
         var window = DelayWindow()
         var numbers = SeededGenerator(seed: 4)
@@ -24,14 +24,14 @@ struct DelayWindowTests {
         }
     }
 
-    @Test("it is bounded, however fast frames come")
+    @Test("its memory is limited at any frame rate")
     func bounded() {
         var window = DelayWindow()
         for index in 0..<5_000 { window.add(.milliseconds(Int64(index % 7)), at: Instant(nanoseconds: Int64(index))) }
         #expect(window.count == 1024)
     }
 
-    @Test("what recurs is remembered, what came once is not, nor what is longer than anybody would wait")
+    @Test("recurring delays are remembered; single ones, and those beyond the longest delay, are not")
     func stalls() {
         var memory = StallHistory(longest: .milliseconds(450))
         func stall(_ height: Int64, at second: Int64) -> TimeSpan {

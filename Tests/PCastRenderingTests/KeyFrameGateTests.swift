@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Nothing is decoded between a hole and the next key frame")
+@Suite("No frame is decoded between a gap and the next key frame")
 struct KeyFrameGateTests {
     private let start = Instant(nanoseconds: 5_000_000_000)
 
@@ -12,7 +12,7 @@ struct KeyFrameGateTests {
             codec: .h264, bytes: [], isKeyFrame: isKey, timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil)
     }
 
-    @Test("JB8: it opens at a key frame and closes at a hole")
+    @Test("the gate opens at a key frame and closes at a gap")
     func jb8() {
         var gate = KeyFrameGate()
         #expect(gate.admits(frame(isKey: false)) == false)
@@ -23,7 +23,7 @@ struct KeyFrameGateTests {
         #expect(gate.admits(frame(isKey: true)) == true)
     }
 
-    @Test("the publisher is asked at once, and again each 300 ms while nothing comes")
+    @Test("the publisher gets a request at once, and again every 300 ms until a key frame comes")
     func requests() {
         var gate = KeyFrameGate()
         #expect(gate.asks(at: start) == true)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastRendering
 
-/// A sender's tone on virtual time, frame by frame: a sample is known by the instant at which it is due.
+/// A sender's tone on virtual time, frame by frame. The time at which a sample is due identifies it.
 private struct Tone {
     static let frequency = 500.0
     static let origin = Instant(nanoseconds: 4_000_000_000)
@@ -25,7 +25,7 @@ private struct Tone {
 
     static func due(_ index: Int64) -> Instant { origin + .milliseconds(20 * index) }
 
-    /// Seconds since the first sample.
+    /// Returns the level at a time in seconds since the first sample.
     static func level(at time: Double) -> Double { 0.5 * sin(2 * .pi * frequency * time) }
 }
 
@@ -40,10 +40,10 @@ private struct Device {
         start + TimeSpan(seconds: Double(position) / (rate * (1 + drift * 1e-6)))
     }
 
-    /// When the next sample is heard.
+    /// The time when the next sample is audible.
     var now: Instant { instant(position) }
 
-    /// The next ten milliseconds, each sample of the left channel with when it is heard.
+    /// Returns the next ten milliseconds: each sample of the left channel, and when it is audible.
     mutating func read(_ sound: inout AudioSchedule) -> [(sample: Double, heard: Instant)] {
         let count = Int(rate / 100)
         var samples = [Float](repeating: 9, count: count * 2)
@@ -54,10 +54,10 @@ private struct Device {
     }
 }
 
-@Suite("Sound at the instants when it is due")
+@Suite("Audio at the times when it is due")
 struct AudioScheduleTests {
     @Test(
-        "a device that is too fast or too slow plays each sample at its instant, and the tone is what it was",
+        "a device that is too fast or too slow plays each sample on time, and the tone is unchanged",
         arguments: [-200.0, 0, 200], [44_100.0, 48_000])
     func drift(_ drift: Double, _ rate: Double) {
         var sound = AudioSchedule()
@@ -72,24 +72,24 @@ struct AudioScheduleTests {
             for (sample, heard) in device.read(&sound) {
                 let time = (heard - Tone.origin).seconds
                 if time > 0.01 { worst = max(worst, abs(sample - Tone.level(at: time))) }
-                // Where it begins, sound is placed to the next sample.
+                // The start of the audio is rounded to the next sample.
                 if time < -1 / 44_100 { #expect(sample == 0) }
             }
         }
-        // A millisecond off would be an error of one.
+        // A millisecond would be an error of one.
         #expect(worst < 0.01, "off by \(worst)")
         #expect(sound.breaks == 0 && sound.samplesSkipped < 2)
         #expect(abs(Double(sound.samplesPlayed) - 29.9 * 48_000) < 1_500)
     }
 
-    @Test("what comes too late is left out, and what follows is at its instant")
+    @Test("late audio is skipped, and what follows is on time")
     func late() {
         var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
         for index in 0..<25 as Range<Int64> { sound.add(Tone.frame(index), due: Tone.due(index)) }
         while device.now < Tone.due(25) { _ = device.read(&sound) }
         #expect(sound.breaks <= 1)
-        // Nothing comes for 200 ms, then all of it at once.
+        // Nothing comes for 200 ms, and then all of it at once.
         while device.now < Tone.due(35) {
             for (sample, _) in device.read(&sound).dropFirst(96) { #expect(sample == 0) }
         }
@@ -97,7 +97,7 @@ struct AudioScheduleTests {
         for _ in 0..<15 {
             for (sample, heard) in device.read(&sound) {
                 let time = (heard - Tone.origin).seconds
-                // Where it begins again it swells.
+                // The audio fades in when it restarts.
                 if heard > Tone.due(35) + .milliseconds(5) { #expect(abs(sample - Tone.level(at: time)) < 0.01) }
             }
         }
@@ -105,7 +105,7 @@ struct AudioScheduleTests {
         #expect(sound.breaks == 1)
     }
 
-    @Test("what comes early is waited for")
+    @Test("early audio waits until it is due")
     func early() {
         var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
@@ -119,7 +119,7 @@ struct AudioScheduleTests {
         #expect(sound.samplesSkipped == 0)
     }
 
-    @Test("a delay that slides is followed without a break, a little of it at a time", arguments: [-40, 50] as [Int64])
+    @Test("a changing delay is followed without a break, in small steps", arguments: [-40, 50] as [Int64])
     func slide(_ thousandths: Int64) {
         var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
@@ -130,7 +130,7 @@ struct AudioScheduleTests {
         for step in 0..<600 {
             while due - device.now < .milliseconds(100) {
                 sound.add(Tone.frame(next), due: due)
-                // For a second the delay changes by so many thousandths of the time.
+                // For a second the delay changes by this many thousandths of the time.
                 let slides = (100..<150).contains(next)
                 due += .milliseconds(20) + (slides ? .microseconds(20 * thousandths) : .zero)
                 next += 1
@@ -141,12 +141,12 @@ struct AudioScheduleTests {
             }
         }
         #expect(sound.breaks == 0)
-        // At the worst 20 ms are left out or waited for at a time.
+        // At most 20 ms are skipped or inserted at a time.
         let skipped = TimeSpan(seconds: Double(sound.samplesSkipped) / 48_000)
         #expect(skipped < .milliseconds(60))
     }
 
-    @Test("no more than two seconds wait, and one channel is played on both")
+    @Test("at most two seconds wait, and one channel is played on both")
     func bounds() {
         var sound = AudioSchedule()
         for index in 0..<500 as Range<Int64> { sound.add(Tone.frame(index, channels: 1), due: Tone.due(index)) }
@@ -157,7 +157,7 @@ struct AudioScheduleTests {
         }
     }
 
-    @Test("nothing to play is silence")
+    @Test("without audio, silence is played")
     func nothing() {
         var sound = AudioSchedule()
         var device = Device(rate: 48_000, drift: 0)
@@ -169,10 +169,10 @@ struct AudioScheduleTests {
     }
 }
 
-@Suite("What is told of what a device puts out")
+@Suite("The reported audio of an output device")
 struct PlayedTapTests {
     @Test(
-        "it stands on the machine's clock, whatever the device's own",
+        "it is on the machine's clock, whatever the device's own",
         arguments: [-200.0, 0, 200], [44_100, 48_000, 96_000])
     func drift(_ drift: Double, _ rate: Int) {
         let played = PlayedAudio()
@@ -185,14 +185,14 @@ struct PlayedTapTests {
         for step in 0..<3_000 as Range<Int64> {
             now = Tone.origin + .milliseconds(10 * step)
             clock.observe(position: Int64((now - Tone.origin).seconds * pace), at: now)
-            // The left channel alone: what is told is the mean.
+            // Only the left channel has the tone, because the mean is reported.
             let chunk = (position..<position + size).flatMap { index -> [Int16] in
                 [Int16((Tone.level(at: Double(index) / pace) * 32_767).rounded()), 0]
             }
             tap.put(chunk[...], clock: clock)
             position += size
         }
-        // Of the last two seconds all is known.
+        // All audio of the last two seconds is known.
         let start = now - .seconds(2)
         let told = played.read(from: start, count: 90_000)
         var worst = 0.0
@@ -200,11 +200,11 @@ struct PlayedTapTests {
             let time = (start - Tone.origin).seconds + Double(index) / 48_000
             worst = max(worst, abs(Double(sample) / 32_768 - Tone.level(at: time) / 2))
         }
-        // A sample off would be 0.016: it is told to the next whole one.
+        // A whole sample would be an error of 0.016. The report is rounded to the next sample.
         #expect(worst < 0.02, "off by \(worst)")
     }
 
-    @Test("a device that is started again is told from then on")
+    @Test("a restarted device is reported from then on")
     func restart() {
         let played = PlayedAudio()
         var tap = PlayedTap(rate: 48_000, loudspeaker: Loudspeaker(of: played))
@@ -232,7 +232,7 @@ struct PlaybackTimekeeperTests {
         PlaybackPCM.Status(state: SND_PCM_STATE_RUNNING, room: room, delay: delay, instant: start)
     }
 
-    @Test("what a device tells is believed when something waits in it")
+    @Test("the position of a device is used while audio waits in it")
     func clock() {
         var timekeeper = PlaybackTimekeeper(rate: 48_000, buffer: 3_840, queued: 960)
         var told = status(room: 2_880, delay: 1_000)
@@ -240,12 +240,12 @@ struct PlaybackTimekeeperTests {
         let isKnown = timekeeper.time(&told, written: 960, at: start + .milliseconds(1))
         #expect(isKnown && told.delay == 1_000 && told.room == 2_880 && told.instant == start)
         #expect(timekeeper.pause(written: 960, at: start) == nil)
-        // It runs dry later: that is for its state to say.
+        // The device underruns later, which its state reports.
         var empty = status(room: 3_840, delay: 0)
         #expect(timekeeper.time(&empty, written: 960, at: start) && empty.delay == 0)
     }
 
-    @Test("one that swallows everything at once is given the machine's clock")
+    @Test("a device that accepts everything at once gets the machine's clock")
     func noClock() {
         var timekeeper = PlaybackTimekeeper(rate: 48_000, buffer: 3_840, queued: 960)
         var known: [Bool] = []
@@ -263,10 +263,10 @@ struct PlaybackTimekeeperTests {
     }
 }
 
-/// alsa-lib's own code on PCMs that need no hardware: they take whatever is written, so the presenter must pace itself.
-@Suite("The loudspeaker on alsa-lib's own devices", .serialized)
+/// Uses alsa-lib's own PCMs that need no hardware. They accept everything at once, so the presenter must pace itself.
+@Suite("The audio output on alsa-lib's own devices", .serialized)
 struct AudioPresenterTests {
-    /// A file that a PCM writes what it plays into, without a header.
+    /// A file without a header into which a PCM writes its audio.
     private final class PlayedFile {
         let path = NSTemporaryDirectory() + UUID().uuidString + ".raw"
 
@@ -274,7 +274,7 @@ struct AudioPresenterTests {
 
         var pcm: String { "file:'\(path)',raw" }
 
-        /// Of the left channel, from -1 to 1.
+        /// The samples of the left channel, from -1 to 1.
         var samples: [Double] {
             let data = FileManager.default.contents(atPath: path) ?? Data()
             return data.withUnsafeBytes { bytes in
@@ -285,7 +285,7 @@ struct AudioPresenterTests {
         }
     }
 
-    /// Gives way until a condition holds.
+    /// Yields until a condition holds.
     private func until(_ holds: () -> Bool) async -> Bool {
         let deadline = MonotonicClock.now() + .seconds(60)
         while !holds() {
@@ -295,7 +295,7 @@ struct AudioPresenterTests {
         return true
     }
 
-    @Test("sound is written at its instants, and told to those who take it out of a microphone's")
+    @Test("audio is written on time, and the echo canceller receives it")
     func plays() async throws {
         let file = PlayedFile()
         let presenter = try AudioPresenter(name: file.pcm)
@@ -314,15 +314,16 @@ struct AudioPresenterTests {
         let written = file.samples
         let loud = written.filter { abs($0) > 0.001 }
         #expect(abs(loud.count - 47_900) < 1_200 && written.count > loud.count)
-        // What was told is the mean of the channels, of which the right one is half as loud, and has the tone's phase.
+        // The reported audio is the mean of the channels, of which the right one is half as loud, with the tone's
+        // phase.
         let tone = Self.tone(in: told.map { Double($0) / 32_768 })
-        // This device has no clock: how it is thought to run is bent a little while it plays.
+        // This device has no clock, so its assumed rate changes a little during playback.
         #expect(abs(tone.level - 0.375) < 0.08, "\(tone)")
         let late = (-tone.phase / (2 * .pi * Tone.frequency)) * 1_000
         #expect(abs(late) < 0.9, "told \(late) ms too late")
     }
 
-    /// The level of the tone in what begins 300 ms after it, and by how much its phase is ahead.
+    /// Returns the level of the tone in the audio 300 ms after its start, and by how much its phase is ahead.
     private static func tone(in samples: [Double]) -> (level: Double, phase: Double) {
         var (sine, cosine) = (0.0, 0.0)
         for (index, sample) in samples.enumerated() {
@@ -333,7 +334,7 @@ struct AudioPresenterTests {
         return (2 * (sine * sine + cosine * cosine).squareRoot() / Double(samples.count), atan2(cosine, sine))
     }
 
-    @Test("the volume is the height of what is written")
+    @Test("the volume scales the samples that are written")
     func volume() async throws {
         let file = PlayedFile()
         let presenter = try AudioPresenter(name: file.pcm)
@@ -350,7 +351,7 @@ struct AudioPresenterTests {
         #expect(abs(peak - 0.125) < 0.003, "\(peak)")
     }
 
-    @Test("a renderer plays what it decodes, in step, and nothing while it is muted", .timeLimit(.minutes(5)))
+    @Test("a renderer plays decoded audio in sync, and silence while it is muted", .timeLimit(.minutes(5)))
     func renders() async throws {
         let file = PlayedFile()
         let heard = Mutex<[Instant]>([])
@@ -372,11 +373,11 @@ struct AudioPresenterTests {
         renderer.stop()
         #expect(statistics.xruns == 0 && statistics.failure == nil)
         let loud = file.samples.filter { abs($0) > 0.05 }.count
-        // 1.2 s of a sine, of which a fifteenth is smaller than that.
+        // The file has 1.2 s of a sine, of which a fifteenth is below that level.
         #expect((42_000...60_000).contains(loud), "\(loud) samples are loud")
     }
 
-    @Test("one that is not there is said, and leaves nothing behind")
+    @Test("a missing device is reported, and leaves nothing behind")
     func absent() {
         #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:31,0") }
         #expect(throws: IOError.self) { _ = try StreamRenderer(options: RendererOptions(loudspeaker: "hw:31,0")) }

@@ -3,7 +3,8 @@ import Testing
 
 @testable import PCastRendering
 
-/// Frames of one sender on virtual time: captured at even moments of its clock, ready when the test says.
+/// The frames of one sender on virtual time. They are captured at regular times of its clock, and ready when the test
+/// says so.
 private struct Sender {
     static let wallOrigin = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
     static let instantOrigin = Instant(nanoseconds: 7_000_000_000)
@@ -11,11 +12,11 @@ private struct Sender {
     var synchronizer: MediaSynchronizer
     var knowsCapture = true
 
-    /// The sender's clock runs this much faster, in parts per million.
+    /// The amount by which the sender's clock is too fast, in parts per million.
     var drift: Int64 = 0
 
-    /// What is asked of a frame that was captured `milliseconds` after the origin and took `delay` until ready; the
-    /// time from capture to presentation in milliseconds, nil when it comes after a stall.
+    /// Sends a frame that was captured `milliseconds` after the origin and was ready after `delay`. Returns the time
+    /// from capture to presentation in milliseconds; nil if the frame comes after a stall.
     mutating func send(_ media: MediaType, capturedAt milliseconds: Int64, delay: Int64) -> Double? {
         let span = TimeSpan.milliseconds(milliseconds)
         let captured = Self.instantOrigin + span
@@ -34,7 +35,7 @@ private struct Sender {
 }
 
 extension Sender {
-    /// From capture to presentation in milliseconds; infinite when the frame comes after a stall.
+    /// Returns the milliseconds from capture to presentation; infinite if the frame comes after a stall.
     mutating func held(_ media: MediaType, capturedAt milliseconds: Int64, delay: Int64) -> Double {
         send(media, capturedAt: milliseconds, delay: delay) ?? .infinity
     }
@@ -42,7 +43,7 @@ extension Sender {
 
 @Suite("Lip sync on virtual time")
 struct MediaSynchronizerTests {
-    @Test("pictures and sound meet at the delay that the later of them needs")
+    @Test("video and audio are synchronized at the larger of their delays")
     func steady() throws {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         var (picture, sound) = (0.0, 0.0)
@@ -55,7 +56,7 @@ struct MediaSynchronizerTests {
         #expect(try #require(sender.synchronizer.holdDifference).magnitude < .milliseconds(1))
     }
 
-    @Test("JB3: the first picture is shown at once, before anything is known, and slews a few per cent a second")
+    @Test("the first frame is shown at once, and the delay then changes by a few percent per second")
     func jb3() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), knowsCapture: false)
         for step in 0..<30 as Range<Int64> {
@@ -74,7 +75,7 @@ struct MediaSynchronizerTests {
         #expect(abs(last - 30) < 0.1)
     }
 
-    @Test("in immediate mode pictures do not wait for their sound")
+    @Test("in immediate mode video does not wait for its audio")
     func immediate() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .immediate))
         for step in 0..<50 as Range<Int64> {
@@ -84,7 +85,7 @@ struct MediaSynchronizerTests {
         }
     }
 
-    @Test("jitter raises the delay at once and lets it sink slowly")
+    @Test("jitter raises the delay at once, and it decreases slowly")
     func jitter() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<100 as Range<Int64> { _ = sender.send(.audio, capturedAt: step * 20, delay: 30) }
@@ -111,11 +112,11 @@ struct MediaSynchronizerTests {
         #expect(held.allSatisfy { $0 == 43 })
     }
 
-    @Test("JB2: what comes in a burst after a stall is not played late, and the delay is what it was")
+    @Test("frames that arrive in a burst after a stall are not shown late, and the delay does not change")
     func jb2() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<60 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 15) }
-        // The path holds everything for 700 ms, then all of it comes at once.
+        // The path holds everything for 700 ms, and then all of it arrives at once.
         var late = 0
         for step in 60..<81 as Range<Int64> {
             if sender.send(.video, capturedAt: step * 33, delay: 700 - (step - 60) * 33) == nil { late += 1 }
@@ -125,7 +126,7 @@ struct MediaSynchronizerTests {
         #expect(after <= 35)
     }
 
-    @Test("a path that has become longer for good is followed after less than half a second")
+    @Test("the delay follows a longer path after less than half a second")
     func longerPath() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<60 as Range<Int64> { _ = sender.send(.audio, capturedAt: step * 20, delay: 30) }
@@ -136,7 +137,7 @@ struct MediaSynchronizerTests {
         #expect(results.filter { $0 == nil }.count <= 21)
     }
 
-    @Test("what a join catches up with does not stay as delay")
+    @Test("the catch-up of a join does not remain as delay")
     func join() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<15 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 480 - step * 31) }
@@ -144,7 +145,7 @@ struct MediaSynchronizerTests {
         #expect(sender.held(.video, capturedAt: 60 * 33, delay: 15) < 20)
     }
 
-    @Test("JB4: a sender's clock that drifts is followed both ways", arguments: [-200, 200] as [Int64])
+    @Test("a sender's clock that drifts is followed in both directions", arguments: [-200, 200] as [Int64])
     func jb4(_ drift: Int64) {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), drift: drift)
         for step in 0..<30_000 as Range<Int64> {
@@ -154,7 +155,7 @@ struct MediaSynchronizerTests {
         }
     }
 
-    @Test("a track alone is held by its own needs", arguments: MediaType.allCases)
+    @Test("a single track has its own delay only", arguments: MediaType.allCases)
     func alone(_ media: MediaType) {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<100 as Range<Int64> {
@@ -162,7 +163,7 @@ struct MediaSynchronizerTests {
         }
     }
 
-    @Test("what is asked for is held: exactly, or within bounds, and comes in a few seconds")
+    @Test("a requested delay is reached in a few seconds, exactly or within its limits")
     func asked() throws {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         func last(from first: Int64, to end: Int64) -> (sound: Double, picture: Double) {

@@ -1,10 +1,11 @@
 import PCastCore
 import PCastNetworkEmulation
 
-/// When pictures and sound come out of the decoder after a bad network: 30 pictures a second of eight packets, sound of
-/// 20 ms that is repeated in the next two packets, what is lost asked for again each round trip. In milliseconds.
+/// The times at which video and audio are decoded after a bad network, in milliseconds. Video has 30 frames per second
+/// of eight packets each. Audio has frames of 20 ms that the next two packets repeat. A lost packet is requested again
+/// every round trip.
 struct PlayoutNetwork {
-    /// A frame, decoded.
+    /// A decoded frame.
     struct Arrival {
         var media: MediaType
         var captured: Double
@@ -14,9 +15,9 @@ struct PlayoutNetwork {
     var roundTrip = 20.0
     var jitter = 0.0
     var loss = 0.0
-    /// Packets that are lost together, on average.
+    /// The mean number of packets that are lost together.
     var burst = 1.0
-    /// Nothing gets through for the second each time that the first has passed.
+    /// The interval of the stalls. During a stall of the second length nothing arrives.
     var stallInterval = 0.0
     var stall = 0.0
 
@@ -25,7 +26,7 @@ struct PlayoutNetwork {
     private static let packetCount = 8
     private static let picture = 1_000.0 / 30
 
-    /// By when they are ready.
+    /// Returns the times at which the frames are ready.
     func arrivals(seconds: Double, seed: UInt64) -> [Arrival] {
         var numbers = SeededGenerator(seed: seed)
         let all = pictures(seconds, &numbers) + sounds(seconds, &numbers)
@@ -44,7 +45,7 @@ struct PlayoutNetwork {
                     ready = max(ready, here)
                     continue
                 }
-                // The packet after it tells; after the last one that is the next picture's.
+                // The next packet reveals a loss. After a frame's last packet that is the next frame's first one.
                 let noticed = packet < Self.packetCount - 1 ? here + 1 : next
                 ready = max(ready, repaired(noticed, &numbers))
             }
@@ -78,7 +79,7 @@ struct PlayoutNetwork {
         return began > 0 && here - began < stall ? began + stall : here
     }
 
-    /// Gilbert's channel, where losses come together.
+    /// Returns whether a packet is lost in Gilbert's channel, in which losses come together.
     private func isLost(_ isBad: inout Bool, _ numbers: inout SeededGenerator) -> Bool {
         guard burst > 1 else { return numbers.chance(loss) }
         isBad = isBad ? !numbers.chance(1 / burst) : numbers.chance(loss / burst / (1 - loss))

@@ -12,14 +12,14 @@ struct PlayoutNetworkTests {
         PlayoutRun(network.arrivals(seconds: Self.seconds, seed: seed), seconds: Self.seconds)
     }
 
-    @Test("clean, 20 ms round trip: nothing waits for anything but the sound", arguments: seeds)
+    @Test("a clean network with a round trip of 20 ms: only the audio determines the delay", arguments: seeds)
     func clean(seed: UInt64) {
         let run = run(PlayoutNetwork(roundTrip: 20), seed)
         #expect(run.medianLag <= 40 && run.freezes.freezeCount == 0 && run.silence == 0)
         #expect(run.framesRendered == Int(Self.seconds * 30))
     }
 
-    @Test("2 % lost, 60 ms, 10 ms of jitter: no freeze, 29 pictures a second, 160 ms, unbroken sound", arguments: seeds)
+    @Test("2 % loss, 60 ms, 10 ms of jitter: no freeze, 29 frames/s, 160 ms, continuous audio", arguments: seeds)
     func randomLoss(seed: UInt64) {
         let run = run(PlayoutNetwork(roundTrip: 60, jitter: 10, loss: 0.02), seed)
         #expect(run.medianLag <= 160 && run.freezes.freezeCount == 0)
@@ -27,7 +27,7 @@ struct PlayoutNetworkTests {
         #expect(run.silence < 0.002)
     }
 
-    @Test("5 % lost in bursts of 4, 100 ms: frozen at most 1 % of the time, 350 ms")
+    @Test("5 % loss in bursts of 4, 100 ms: frozen at most 1 % of the time, 350 ms")
     func bursts() {
         var frozen = TimeSpan.zero
         for seed in Self.seeds {
@@ -38,24 +38,24 @@ struct PlayoutNetworkTests {
         #expect(frozen.seconds / (Self.seconds * Double(Self.seeds.count)) <= 0.012)
     }
 
-    @Test("10 % lost, 60 ms: 24 pictures a second, sound missing at most 1.5 % of the time", arguments: seeds)
+    @Test("10 % loss, 60 ms: 24 frames/s, audio missing at most 1.5 % of the time", arguments: seeds)
     func heavyLoss(seed: UInt64) {
         let run = run(PlayoutNetwork(roundTrip: 60, loss: 0.1), seed)
         #expect(Double(run.framesRendered) >= Self.seconds * 24)
         #expect(run.silence <= 0.015 && run.medianLag <= 350)
     }
 
-    @Test("a stall of 200 ms each 5 s: no freeze over 300 ms, and the delay has grown once", arguments: seeds)
+    @Test("a stall of 200 ms every 5 s: no freeze over 300 ms, and the delay increases once", arguments: seeds)
     func stalls(seed: UInt64) {
         let run = run(PlayoutNetwork(roundTrip: 20, stallInterval: 5_000, stall: 200), seed)
         #expect(run.longestGap <= 300 && run.freezes.freezeCount <= 1)
-        // From the third stall on nothing moves any more.
+        // The delay is constant after the third stall.
         let settled = run.delays[16...]
         #expect(settled.max()! - settled.min()! < 10)
         #expect(settled.min()! > 150)
     }
 
-    @Test("JB1: when a path becomes clean again, the delay sinks slowly to what it was")
+    @Test("when a path becomes clean again, the delay slowly returns to its earlier value")
     func recovers() {
         let bad = PlayoutNetwork(roundTrip: 60, loss: 0.1).arrivals(seconds: 20, seed: 3)
         let clean = PlayoutNetwork(roundTrip: 60).arrivals(seconds: 60, seed: 3).filter { $0.captured >= 20_000 }

@@ -2,22 +2,22 @@ import PCastCore
 
 @testable import PCastRendering
 
-/// What a viewer sees and hears of arrivals: the synchronizer, the line of sound and the meters on virtual time.
+/// A viewer's playback of arrivals: the synchronizer, the audio line and the meters on virtual time.
 struct PlayoutRun {
     static let wallOrigin = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
     static let instantOrigin = Instant(nanoseconds: 7_000_000_000)
 
-    /// Milliseconds from capture to screen, the first two seconds left out, in order.
+    /// The milliseconds from capture to display without the first two seconds, in order.
     private(set) var lags: [Double] = []
     private(set) var framesRendered = 0
-    /// The longest time without a new picture, the first second left out.
+    /// The longest time without a new frame, without the first second.
     private(set) var longestGap = 0.0
     private(set) var freezes = FreezeMeter()
-    /// The part of the sound's time in which none was there.
+    /// The share of the time in which audio was missing.
     private(set) var silence = 0.0
-    /// What was waited at the end of each second.
+    /// The delay at the end of each second.
     private(set) var delays: [Double] = []
-    /// When each picture was shown, by when it was captured.
+    /// The time at which each frame was shown, by its capture time.
     private(set) var shown: [Double: Double] = [:]
 
     init(
@@ -30,7 +30,7 @@ struct PlayoutRun {
         for (index, arrival) in arrivals.enumerated() {
             let now = Self.instantOrigin + TimeSpan(seconds: arrival.ready / 1_000)
             let span = TimeSpan(seconds: arrival.captured / 1_000)
-            // Known from the first report on.
+            // The capture time is known after the first report.
             let captureTime = arrival.ready > 300 ? Self.wallOrigin + span : nil
             if arrival.media == .audio {
                 let timestamp = MediaTime(ticks: ClockRate.opus.ticks(in: span), rate: .opus)

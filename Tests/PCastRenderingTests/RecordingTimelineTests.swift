@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Where frames stand in a recording")
+@Suite("The times of frames in a recording")
 struct RecordingTimelineTests {
     private let start = Instant(nanoseconds: 5_000_000_000)
     private let wall = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
@@ -22,7 +22,7 @@ struct RecordingTimelineTests {
             captureTime: captured.map { wall + .milliseconds($0) })
     }
 
-    @Test("it begins with the first key frame, and what comes before is left out")
+    @Test("it begins with the first key frame, and earlier frames are skipped")
     func begins() {
         var timeline = RecordingTimeline(hasVideo: true)
         #expect(timeline.position(of: sound(0), arrivedAt: start) == nil)
@@ -34,7 +34,7 @@ struct RecordingTimelineTests {
         #expect(timeline.position(of: sound(40), arrivedAt: start + .milliseconds(93)) == .milliseconds(60))
     }
 
-    @Test("capture times place the tracks where both are known, however late one came")
+    @Test("capture times align the tracks once both are known, however late one started")
     func captureTimes() {
         var timeline = RecordingTimeline(hasVideo: true)
         #expect(timeline.position(of: picture(0, isKey: true, captured: 100), arrivedAt: start) == .zero)
@@ -44,14 +44,14 @@ struct RecordingTimelineTests {
         #expect(timeline.position(of: sound(40, captured: 130), arrivedAt: late) == .milliseconds(30))
     }
 
-    @Test("sound alone begins at once")
+    @Test("audio alone begins at once")
     func soundAlone() {
         var timeline = RecordingTimeline(hasVideo: false)
         #expect(timeline.position(of: sound(0), arrivedAt: start) == .zero)
         #expect(timeline.position(of: sound(20), arrivedAt: start) == .milliseconds(20))
     }
 
-    @Test("times never stand still or go back")
+    @Test("times always increase")
     func monotonic() {
         var timeline = RecordingTimeline(hasVideo: true)
         #expect(timeline.position(of: picture(0, isKey: true), arrivedAt: start) == .zero)

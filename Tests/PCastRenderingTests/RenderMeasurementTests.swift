@@ -3,12 +3,12 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("What a renderer measures")
+@Suite("The measurements of a renderer")
 struct RenderMeasurementTests {
     private let start = Instant(nanoseconds: 5_000_000_000)
     private let wall = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
 
-    @Test("percentiles are exact to 0.1 ms, and what is longer than two seconds is the longest")
+    @Test("percentiles are exact to 0.1 ms, and values above two seconds become the maximum")
     func histogram() {
         var histogram = LatencyHistogram()
         #expect(histogram.percentile(0.5) == nil)
@@ -22,7 +22,7 @@ struct RenderMeasurementTests {
         #expect(histogram.count == 0 && histogram.percentile(0.5) == nil)
     }
 
-    @Test("JB7: a freeze is a gap of at least three mean intervals and of the mean and 150 ms")
+    @Test("a freeze is a gap of at least three mean intervals and of the mean plus 150 ms")
     func jb7() {
         var meter = FreezeMeter()
         var now = start
@@ -43,7 +43,7 @@ struct RenderMeasurementTests {
         #expect(meter.freezeDuration == .milliseconds(190))
     }
 
-    @Test("at 5 pictures a second three intervals count")
+    @Test("at 5 frames per second three intervals count")
     func slowFreeze() {
         var meter = FreezeMeter()
         var now = start
@@ -59,7 +59,7 @@ struct RenderMeasurementTests {
         #expect(meter.freezeCount == 1)
     }
 
-    @Test("latency is from the strip to the screen, of the last second and of the whole run")
+    @Test("latency is from the time strip to the display, for the last second and the whole run")
     func latency() throws {
         var meter = RenderMeter(soundDecoderDelay: .zero)
         for frame in 0..<90 as Range<Int64> {
@@ -76,7 +76,7 @@ struct RenderMeasurementTests {
         #expect(whole.audioVideoSkew == nil)
     }
 
-    @Test("a picture whose strip cannot be read is a broken one where others have a strip, and none elsewhere")
+    @Test("a frame with an unreadable strip is broken if others have a strip, and not otherwise")
     func broken() {
         var meter = RenderMeter(soundDecoderDelay: .zero)
         meter.shown(stamp: nil, at: start, wallTime: wall)
@@ -87,7 +87,7 @@ struct RenderMeasurementTests {
         #expect(meter.statistics(lastSecondBefore: nil).framesBroken == 1)
     }
 
-    @Test("a strip that names another day is none")
+    @Test("a strip of another day is ignored")
     func implausible() {
         var meter = RenderMeter(soundDecoderDelay: .zero)
         let stamp = TestPatternStamp(counter: 1, captureTime: wall - .seconds(3_600))
@@ -95,7 +95,7 @@ struct RenderMeasurementTests {
         #expect(meter.statistics(lastSecondBefore: nil).latencyP50 == nil)
     }
 
-    @Test("the skew is the sound's latency less the picture's, the decoder's own delay taken out")
+    @Test("the skew is the audio's latency minus the video's, without the decoder's own delay")
     func skew() throws {
         var meter = RenderMeter(soundDecoderDelay: .microseconds(6_500))
         for beat in 0..<200 as Range<Int64> {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Synchronised playout")
+@Suite("Synchronized playout")
 struct SharedPlayoutTests {
     private func synchronizer(target: Int64, clockError: Double) -> MediaSynchronizer {
         var synchronizer = MediaSynchronizer(mode: .lipSync)
@@ -14,13 +14,13 @@ struct SharedPlayoutTests {
         return synchronizer
     }
 
-    @Test("viewers with round trips of 10 to 120 ms, loss and jitter show the same picture within 50 ms")
+    @Test("viewers with round trips of 10 to 120 ms, loss and jitter show the same frame within 50 ms")
     func together() {
         let networks = [
             PlayoutNetwork(roundTrip: 10), PlayoutNetwork(roundTrip: 40, jitter: 5),
             PlayoutNetwork(roundTrip: 80, jitter: 10, loss: 0.01), PlayoutNetwork(roundTrip: 120, loss: 0.02),
         ]
-        // Each knows the relay's clock as well as its round trip tells.
+        // Each viewer knows the server's clock as precisely as its round trip permits.
         let errors = [0.5, -2.0, 5.0, -8.0]
         let runs = zip(networks, errors).enumerated().map { index, viewer in
             PlayoutRun(
@@ -38,7 +38,7 @@ struct SharedPlayoutTests {
         for run in runs { #expect(abs(run.medianLag - 300) < 15) }
     }
 
-    @Test("who cannot hold the delay leaves the group, and comes back when the path has got better")
+    @Test("a viewer that cannot keep the delay leaves the group, and rejoins when its path improves")
     func leavesAndReturns() {
         var shared = SharedPlayout(target: .milliseconds(100), clockOffset: .zero)
         var now = Instant(nanoseconds: 0)
@@ -53,13 +53,13 @@ struct SharedPlayoutTests {
         }
         ask(60, seconds: 5)
         #expect(memberships == [.joining, .member])
-        // A second's trouble is none.
+        // A second of trouble has no effect.
         ask(140, seconds: 1)
         ask(60, seconds: 5)
         #expect(memberships == [.joining, .member])
         ask(140, seconds: 3)
         #expect(memberships == [.joining, .member, .left])
-        // Not by a hair's breadth, and not at once.
+        // It needs a margin and some time to rejoin.
         ask(90, seconds: 15)
         ask(60, seconds: 9)
         #expect(memberships == [.joining, .member, .left])
@@ -67,7 +67,7 @@ struct SharedPlayoutTests {
         #expect(memberships == [.joining, .member, .left, .member])
     }
 
-    @Test("nothing is held before the relay's clock is known")
+    @Test("nothing waits before the server's clock is known")
     func waits() {
         var shared = SharedPlayout(target: .milliseconds(100))
         #expect(shared.hold(needed: .zero, at: Instant(nanoseconds: 0)) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastRendering
 
-/// A viewer that joins, on virtual time: a decoder, the decision what is presented of a replay, and lip sync.
+/// A viewer that joins, on virtual time: a decoder, the selection of the frames to present, and lip sync.
 private struct JoiningViewer {
     /// A coded frame: when it was captured and received, in milliseconds after the first was received.
     struct Received {
@@ -18,8 +18,9 @@ private struct JoiningViewer {
     private(set) var presented: [(captured: Double, at: Double)] = []
     private(set) var skipped = 0
 
-    /// What the platform sends a viewer that joins `age` milliseconds after a key frame: all frames since in a burst, and then
-    /// each as it comes. Or, where `newerKeyFrame` is set, the key frame and then all from a newer one on.
+    /// Returns the frames that the platform sends to a viewer that joins `age` milliseconds after a key frame: all
+    /// frames since in a burst, and then each as it arrives. If `newerKeyFrame` is set, only the key frame and all
+    /// frames from a newer one on are sent.
     static func replay(age: Double, newerKeyFrame: Double?, for length: Double) -> [Received] {
         var frames: [Received] = []
         var captured = -age
@@ -65,7 +66,7 @@ private struct JoiningViewer {
 
     private static func span(_ milliseconds: Double) -> TimeSpan { .nanoseconds(Int64(milliseconds * 1_000_000)) }
 
-    /// Milliseconds from the first frame to the live edge.
+    /// Returns the milliseconds from the first frame to the live edge.
     func timeToLiveEdge() throws -> Double {
         let lags = presented.map { $0.at - $0.captured }
         let first = presented[0].at
@@ -136,7 +137,7 @@ struct StartUpTests {
         var meter = RenderMeter(soundDecoderDelay: .zero)
         let start = Instant(nanoseconds: 5_000_000_000)
         let wall = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
-        // Five old frames within 100 ms, and then a lag of 20 ms.
+        // There are five old frames within 100 ms, and then a lag of 20 ms.
         func show(captured: Int64, after milliseconds: Int64) {
             let stamp = TestPatternStamp(counter: 1, captureTime: wall + .milliseconds(captured))
             meter.shown(

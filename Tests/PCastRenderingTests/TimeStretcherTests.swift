@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastRendering
 
-/// Sound that is made, in frames of any length.
+/// Generated audio, in frames of any length.
 private struct Line {
     var samples: [Int16]
     var channels = 1
@@ -17,7 +17,7 @@ private struct Line {
         return Line(samples: samples, channels: channels)
     }
 
-    /// Plays it at a rate. Answers what was made, and where each frame says that it stands.
+    /// Plays the audio at a rate. Returns the result, and the reported offset of each frame.
     func played(at rate: Double, frameLength: Int = 1_024) -> (line: Line, offsets: [(made: Int, offset: TimeSpan)]) {
         var tempo = TimeStretcher(channels: channels, rate: rate)
         var made: [Int16] = []
@@ -41,7 +41,7 @@ private struct Line {
         return (Line(samples: made, channels: channels), offsets)
     }
 
-    /// The share of the energy of a stretch that lies at a frequency, and its height there.
+    /// Returns the share of the energy of a section at a frequency, and the amplitude there.
     func strength(at frequency: Double, from start: Int, count: Int) -> (share: Double, height: Double) {
         var (real, imaginary, energy, weights, squares) = (0.0, 0.0, 0.0, 0.0, 0.0)
         for index in 0..<count {
@@ -59,11 +59,11 @@ private struct Line {
     }
 }
 
-@Suite("Slower and faster with the pitch kept")
+@Suite("Changes of the speed keep the pitch")
 struct TimeStretcherTests {
     static let rates = [0.25, 0.5, 0.8, 1.1, 1.25, 1.5, 2, 3, 4]
 
-    @Test("it takes as long as it should, to the sample, however it comes", arguments: rates, [160, 1_024, 5_000])
+    @Test("the duration is exact to the sample, for all frame lengths", arguments: rates, [160, 1_024, 5_000])
     func length(_ rate: Double, _ frameLength: Int) {
         let (line, offsets) = Line.tone(300, seconds: 2.013).played(at: rate, frameLength: frameLength)
         #expect(abs(Double(line.samples.count) - 2.013 * 48_000 / rate) <= 1)
@@ -72,7 +72,7 @@ struct TimeStretcherTests {
         }
     }
 
-    @Test("tones keep their pitch and their height", arguments: rates, [82.4, 220, 440, 1_000, 3_137, 7_900])
+    @Test("tones keep their pitch and amplitude", arguments: rates, [82.4, 220, 440, 1_000, 3_137, 7_900])
     func pitch(_ rate: Double, _ frequency: Double) {
         let (line, _) = Line.tone(frequency, seconds: 3).played(at: rate)
         let count = 4_800
@@ -87,16 +87,16 @@ struct TimeStretcherTests {
     func channels() {
         var line = Line.tone(440, seconds: 1, channels: 2)
         for index in stride(from: 1, to: line.samples.count, by: 2) { line.samples[index] = -line.samples[index] / 2 }
-        // One is half of the other and opposed, which the search hears the sum of.
+        // One channel is the other's half with the opposite sign. The search uses their sum.
         let (made, _) = line.played(at: 1.7)
         for index in stride(from: 0, to: made.samples.count, by: 2) {
             #expect(abs(Int(made.samples[index]) + 2 * Int(made.samples[index + 1])) <= 3)
         }
     }
 
-    @Test("what happens at a moment is heard where that moment is, within some milliseconds", arguments: rates)
+    @Test("a sound is audible at its offset, within some milliseconds", arguments: rates)
     func moments(_ rate: Double) {
-        // A tone that begins at each half second for 200 ms.
+        // A tone of 200 ms starts every half second.
         var line = Line.tone(700, seconds: 4)
         for index in line.samples.indices where index % 24_000 >= 9_600 { line.samples[index] = 0 }
         let (made, _) = line.played(at: rate)

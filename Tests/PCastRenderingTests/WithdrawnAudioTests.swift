@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Sound that is taken back")
+@Suite("Withdrawn audio")
 struct WithdrawnAudioTests {
     private static let origin = Instant(nanoseconds: 4_000_000_000)
 
@@ -26,7 +26,7 @@ struct WithdrawnAudioTests {
         return samples
     }
 
-    @Test("it fades within two milliseconds instead of breaking off, and what comes then is heard from its instant on")
+    @Test("audio fades out within two milliseconds, and later audio starts on time")
     func withdrawn() throws {
         var sound = AudioSchedule()
         for index in 0..<20 as Range<Int64> {
@@ -38,19 +38,19 @@ struct WithdrawnAudioTests {
         let withdrawn = line.count
         line += Self.read(&sound, 7)
         line += Self.read(&sound, 8)
-        // No step is larger than the tone's own.
+        // No step exceeds that of the tone.
         let most = Float(0.5 * 2 * .pi * 500 / 48_000 * 1.3)
         for index in stride(from: 400, to: line.count - 2, by: 2) { #expect(abs(line[index + 2] - line[index]) < most) }
         #expect(line[withdrawn..<withdrawn + 40].contains { abs($0) > 0.01 })
         #expect(line[(withdrawn + 2 * 96)...].allSatisfy { $0 == 0 })
-        // It goes on elsewhere, later.
+        // The audio continues later at another position.
         sound.add(Self.tone(100), due: Self.origin + .milliseconds(95))
         let next = Self.read(&sound, 9)
         let onset = try #require(next.firstIndex { abs($0) > 0.001 }) / 2
         #expect((240...250).contains(onset))
     }
 
-    @Test("nothing is heard of what was taken back before its time")
+    @Test("audio that is withdrawn before its time is never played")
     func early() {
         var sound = AudioSchedule()
         sound.add(Self.tone(0), due: Self.origin + .milliseconds(15))

@@ -3,7 +3,7 @@ import PCastSFU
 import PCastWebRTC
 
 extension VirtualNetwork {
-    /// Answers as a client would to which the relay makes the offer.
+    /// An offer of the SFU, and the answer of a scripted client.
     struct Answering {
         let id: PeerID
         let offer: SessionDescription
@@ -11,7 +11,7 @@ extension VirtualNetwork {
         let peer: ScriptedPeer
     }
 
-    /// Has the relay offer to take a stream, and makes the answer; nobody has told the relay yet.
+    /// Requests an offer to publish and creates the answer, without sending it to the SFU.
     func answerAsPublisher(
         _ codecs: [Codec] = [.vp8, .opus], terms: PeerOptions = PeerOptions(), stream: StreamID = VirtualNetwork.stream
     ) throws -> Answering {
@@ -24,7 +24,7 @@ extension VirtualNetwork {
         }
     }
 
-    /// The same for a viewer.
+    /// Requests an offer to view and creates the answer, without sending it to the SFU.
     func answerAsViewer(terms: PeerOptions = PeerOptions(), stream: StreamID = VirtualNetwork.stream) throws
         -> Answering
     {
@@ -42,7 +42,7 @@ extension VirtualNetwork {
             transport: TransportDescription(
                 iceUfrag: credentials.ufrag, icePwd: credentials.password,
                 fingerprint: Self.certificate.fingerprint.attribute, candidates: []),
-            // Without pauses: nobody here rests.
+            // Pause requests are not supported, so the publisher always sends.
             capabilities: MediaCapabilities(codecs: codecs, feedback: [.nack, .pli, .fir, .transportCC])
         ) { type, _ in intent(type) }
         let peer = try scripted(id, credentials: credentials, session: answer.session)

@@ -3,14 +3,14 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// Sound over bad networks: what is lost on either hop is repeated or asked for again.
+/// Audio over bad networks: lost packets are repeated (RED) or retransmitted on either hop.
 struct AudioRepairTests {
     private struct Heard {
         var lost: Int
         var count: Int
     }
 
-    /// Sends a while until the loss is known, then counts what of the rest is missing at the viewer.
+    /// Sends until the loss is known, and then counts the packets that do not arrive at the viewer.
     private func broadcast(
         seed: UInt64, publisherLoss: Int, viewerLoss: Int, delay: TimeSpan = .milliseconds(15)
     ) throws -> (Heard, PeerConnectionStatistics) {
@@ -32,7 +32,7 @@ struct AudioRepairTests {
     }
 
     @Test(
-        "A tenth lost on the viewer's hop: less than one in a hundred is missing",
+        "with 10 % loss on the viewer's hop, less than 1 % of audio is missing",
         arguments: 1...8 as ClosedRange<UInt64>)
     func viewersHop(seed: UInt64) throws {
         let (heard, statistics) = try broadcast(seed: seed, publisherLoss: 0, viewerLoss: 10)
@@ -41,22 +41,22 @@ struct AudioRepairTests {
     }
 
     @Test(
-        "A tenth lost on the publisher's hop: less than one in a hundred is missing",
+        "with 10 % loss on the publisher's hop, less than 1 % of audio is missing",
         arguments: 1...8 as ClosedRange<UInt64>)
     func publishersHop(seed: UInt64) throws {
         let (heard, statistics) = try broadcast(seed: seed, publisherLoss: 10, viewerLoss: 0)
         #expect(heard.lost <= heard.count / 100)
-        // Nothing is lost on this hop, so nothing is repeated on it (NACK9).
+        // No packet is lost on this hop, so none is repeated on it.
         #expect(statistics.packetsRepeated == 0)
     }
 
-    @Test("Two in a hundred lost on both hops: nothing is missing", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test("with 2 % loss on both hops, no audio is missing", arguments: 1...8 as ClosedRange<UInt64>)
     func bothHops(seed: UInt64) throws {
         let (heard, _) = try broadcast(seed: seed, publisherLoss: 2, viewerLoss: 2)
         #expect(heard.lost <= 1)
     }
 
-    @Test("NACK10: what a packet repeated is not asked for; where nothing is lost nothing is repeated or asked for")
+    @Test("without loss, audio is neither repeated nor requested again")
     func nack10() throws {
         let (clean, statistics) = try broadcast(seed: 1, publisherLoss: 0, viewerLoss: 0)
         #expect(clean.lost == 0 && statistics.packetsRepeated == 0 && statistics.nackCount == 0)

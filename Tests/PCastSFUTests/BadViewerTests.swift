@@ -8,7 +8,7 @@ import Testing
 struct BadViewerTests {
     private static let viewers = 100
 
-    @Test("the others have every picture and all sound, in time, and ask for nothing")
+    @Test("one viewer's bad network has no effect on the audio and video of the others")
     func othersNoticeNothing() throws {
         let network = VirtualNetwork(seed: 4, maximumPeers: Self.viewers + 1)
         let publisher = try network.publish(.h264)
@@ -20,7 +20,7 @@ struct BadViewerTests {
         #expect(network.run { publisher.isConnected && others.allSatisfy(\.isConnected) })
         var broadcast = Broadcast(.h264)
         broadcast.send(20, from: publisher, by: network)
-        // It asks on and on for what it misses, and for key frames.
+        // The viewer repeats its requests for packets and key frames.
         let requests = publisher.beginnings
         for _ in 0..<100 {
             bad.connection.requestKeyFrame()
@@ -28,7 +28,7 @@ struct BadViewerTests {
         }
         network.run(for: .milliseconds(200))
         #expect(bad.connection.statistics.nackCount > 0)
-        // A key frame costs everyone: one each half second at most (KEY1).
+        // A key frame costs bandwidth for every viewer, so there is at most one each half second.
         #expect(publisher.beginnings - requests <= 5)
         for viewer in others {
             let witness = ViewerWitness(viewer: viewer, broadcast: broadcast)
@@ -40,7 +40,7 @@ struct BadViewerTests {
         }
     }
 
-    @Test("KEY5: a viewer that asks for key frames on and on gets few, and another one that needs one gets it at once")
+    @Test("a viewer that keeps requesting key frames receives few, and another viewer's request is answered at once")
     func key5() throws {
         let network = VirtualNetwork(seed: 5)
         let publisher = try network.publish(.vp8)
@@ -51,7 +51,7 @@ struct BadViewerTests {
         broadcast.send(50, from: publisher, by: network)
         let ssrc = try #require(broken.media(.video).remoteSources.first?.ssrc)
         let before = publisher.beginnings
-        // A minute: at the spacing that all have together it would be 150.
+        // One minute. With the interval that all viewers share it would be 150.
         for _ in 0..<600 {
             broken.report { $0.pictureLossIndication(senderSSRC: 9, mediaSSRC: ssrc) }
             network.settle(broken)

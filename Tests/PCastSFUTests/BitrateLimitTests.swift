@@ -6,16 +6,16 @@ import Testing
 
 @testable import PCastSFU
 
-/// What a publisher may send at most.
+/// The maximum bit rate of a publisher.
 @Suite struct BitrateCeilingTests {
     private func time(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
-    /// What comes of each of these, kbit/s at so many milliseconds.
+    /// Returns the result for each bit rate, given in kbit/s with its time in milliseconds.
     private func observe(_ ceiling: inout BitrateLimit, _ values: [(Int64?, Int64)]) -> [Bool] {
         values.map { kilobits, moment in ceiling.observe(kilobits.map { .kilobits($0) }, at: time(moment)) }
     }
 
-    @Test("A publisher is asked when it comes near, and not before; from then on it is always") func asked() {
+    @Test("a publisher is asked to keep to its limit as soon as it comes near, and from then on") func asked() {
         var ceiling = BitrateLimit()
         let free = observe(&ceiling, [(5_000, 0)])
         #expect(free == [false] && ceiling.request == nil)
@@ -30,7 +30,7 @@ import Testing
         #expect(ceiling.request == nil)
     }
 
-    @Test("Who sends half as much again for ten seconds has to go; who comes down meanwhile has not") func unheeded() {
+    @Test("a publisher that exceeds its limit by half for ten seconds must be removed") func unheeded() {
         var ceiling = BitrateLimit()
         ceiling.change(to: .kilobits(1_000))
         let judged = observe(
@@ -38,7 +38,7 @@ import Testing
         #expect(judged == [false, false, false, false, false, true])
     }
 
-    @Test("The relay asks by REMB for what may be, and ends the stream of who sends on as before, with `capacity`")
+    @Test("the SFU requests a publisher's limit by REMB, and ends a stream that ignores it with `capacity`")
     func ended() throws {
         let network = VirtualNetwork(seed: 5)
         let (heedless, other) = (try network.publish(.vp8), try network.publish(.vp8, stream: StreamID("other")))

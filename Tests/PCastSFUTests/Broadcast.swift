@@ -1,16 +1,16 @@
 import PCastCore
 
-/// Sound and picture on their way from a publisher, and what is to be compared with them.
+/// Audio and video that a publisher sends, to be compared with what arrives.
 struct Broadcast {
     static let interval = TimeSpan.milliseconds(20)
 
     var pictures: TestFrames
     var sound: TestFrames
-    /// Whether the encoder heeds requests for key frames.
+    /// Whether the encoder answers requests for key frames.
     var answersRequests = true
     private var requestsSeen = 0
     private(set) var sent: [EncodedFrame] = []
-    /// When each of them was, with its sound.
+    /// The time at which each frame was sent with its audio.
     private(set) var instants: [Instant] = []
     private var numbers: [[UInt8]: Int] = [:]
 
@@ -20,7 +20,7 @@ struct Broadcast {
         sound = TestFrames(.opus, seed: seed)
     }
 
-    /// Sends so many pictures and as many packets of sound, one each 20 ms.
+    /// Sends frames, each with a packet of audio, every 20 ms.
     mutating func send(
         _ count: Int, from publisher: CallPeer, by network: VirtualNetwork, clockOffset: TimeSpan = .zero
     ) {
@@ -40,14 +40,14 @@ struct Broadcast {
         }
     }
 
-    /// Which frame of its track it was; nil for one that was never sent.
+    /// The index of a frame in its track; nil if it was never sent.
     func number(of frame: EncodedFrame) -> Int? { numbers[frame.bytes] }
 
     func isSame(_ frame: EncodedFrame) -> Bool {
         number(of: frame).map { sent[$0].isKeyFrame == frame.isKeyFrame } ?? false
     }
 
-    /// Whether the frames are as far apart in time as they were when sent.
+    /// Whether the timestamps of frames differ as much as when they were sent.
     func keepsTime(_ frames: [EncodedFrame]) -> Bool {
         let duration = frames.first?.codec == .opus ? sound.timestampInterval : pictures.timestampInterval
         return zip(frames, frames.dropFirst()).allSatisfy { earlier, later in

@@ -3,18 +3,18 @@ import PCastRTP
 import PCastSFU
 import PCastWebRTC
 
-/// A client of the product: a `PeerConnection`, and what came out of it.
+/// A client of the product: a `PeerConnection` and its output.
 final class CallPeer: NetworkPeer {
     let id: PeerID
     let addresses: [TransportAddress]
     var link: VirtualNetwork.Link
     var connection: PeerConnection
-    /// The relay's, to its offer.
+    /// The answer of the SFU to the client's offer.
     var answer: SessionDescription?
     private(set) var events: [PeerConnection.Event] = []
     private(set) var video: [(frame: EncodedFrame, arrival: Instant)] = []
     private(set) var audio: [EncodedFrame] = []
-    /// When each picture and each packet of sound came out.
+    /// The times at which frames and audio packets came out.
     private(set) var videoTimes: [Instant] = []
     private(set) var audioTimes: [Instant] = []
     private(set) var gaps: [JitterBuffer.Gap] = []
@@ -33,10 +33,10 @@ final class CallPeer: NetworkPeer {
     var deadline: Instant? { connection.deadline }
     var isConnected: Bool { events.contains { if case .connected = $0 { true } else { false } } }
     var keyFrameRequests: Int { events.count { $0 == .keyFrameRequested } }
-    /// How often an encoder had to begin anew.
+    /// The number of times that an encoder had to start with a key frame.
     var beginnings: Int { events.count { $0 == .keyFrameRequested || $0 == .resumed(.video) } }
 
-    /// Whether the relay has this track paused.
+    /// Whether the SFU has paused a track.
     func isPaused(_ type: MediaType) -> Bool {
         let changes: [PeerConnection.Event] = [.paused(type), .resumed(type)]
         return events.last(where: changes.contains) == .paused(type)
@@ -97,7 +97,7 @@ extension VirtualNetwork {
         }
     }
 
-    /// A viewer at the second shard, where the stream has a replica.
+    /// Adds a viewer on the second shard, where the stream has a replica.
     func viewBeside(
         stream: StreamID = VirtualNetwork.stream, video: Bool = true, terms: PeerOptions = PeerOptions()
     ) throws -> CallPeer {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastSFU
 
-/// What the relay owes to whoever drives it.
+/// The contract between the SFU and its driver.
 struct ContractTests {
-    @Test("after its deadline was served the next one is later, through 1000 random steps", arguments: 1...4)
+    @Test("after a deadline was served the next one is later", arguments: 1...4)
     func deadlinesMoveOn(seed: Int) throws {
         let network = VirtualNetwork(seed: UInt64(seed), offersTCP: true)
         network.link.loss = 5
@@ -33,7 +33,7 @@ struct ContractTests {
         #expect(network.sfu.deadlines.count <= 64 + 8 * network.sfu.peerCount)
     }
 
-    @Test("a batch of three is filled again and again: nothing is left out or sent twice")
+    @Test("a batch of three datagrams is filled repeatedly, and nothing is lost or sent twice")
     func smallBatch() throws {
         let network = VirtualNetwork(batchCapacity: 3)
         let publisher = try network.publish(.h264)
@@ -53,7 +53,7 @@ struct ContractTests {
         #expect(repeated == 0)
     }
 
-    @Test("FAN1: over many frames every viewer is first equally often")
+    @Test("every viewer is first equally often")
     func fan1() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -75,15 +75,15 @@ struct ContractTests {
         #expect(viewers.allSatisfy { firsts[$0.addresses[0]] == 20 })
     }
 
-    @Test("what is due for viewers is done along with pictures: forty of them wake the thread no oftener than one")
+    @Test("forty viewers wake the thread no more often than one, because their deadlines are deferred to frames")
     func company() throws {
         let one = try wakes(viewers: 1)
         #expect(try wakes(viewers: 40) == one)
-        // For the publisher's sake alone: what it is like is looked at each second.
+        // These are the publisher's own reviews each second.
         #expect(one < 200)
     }
 
-    /// How often the relay wakes in ten seconds of 30 pictures each, where viewers report and are reported to.
+    /// Returns how often the SFU wakes in ten seconds with 30 frames each, while viewers and SFU send reports.
     private func wakes(viewers count: Int) throws -> Int {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -94,7 +94,7 @@ struct ContractTests {
         var frames = 0
         func second() {
             for _ in 0..<30 {
-                // One after the other, as they came.
+                // The viewers report one after the other.
                 let viewer = viewers[frames % count]
                 viewer.report { $0.receiverReport(ssrc: 9) }
                 network.settle(viewer)
@@ -115,7 +115,7 @@ struct ContractTests {
         return network.wakes
     }
 
-    @Test("more peers than configured are refused, and one that leaves makes room")
+    @Test("peers beyond the maximum are rejected, and a peer that leaves makes room for another")
     func full() throws {
         let network = VirtualNetwork(maximumPeers: 2)
         let publisher = try network.publish(.vp8)
@@ -128,7 +128,7 @@ struct ContractTests {
         #expect(network.sfu.peerCount == 2)
     }
 
-    @Test("a stream's name is taken while it lives, and a viewer of none is refused")
+    @Test("a stream's identifier is reserved while it lives, and a viewer of an unknown stream is rejected")
     func names() throws {
         let network = VirtualNetwork()
         #expect(throws: SFUError.unknownStream(VirtualNetwork.stream)) { try network.view() }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import PCastSFU
 
-/// A link that falls to a fraction of the stream, and recovers: a viewer's, or the publisher's.
+/// The link of a viewer or a publisher falls to a fraction of the stream's bit rate, and recovers.
 struct FallingLinkTests {
-    /// What became of a second.
+    /// The result of one second.
     private struct Second: CustomStringConvertible {
         var longestWait: TimeSpan
-        /// On the narrow link, in bits.
+        /// The bits delivered on the narrow link.
         var delivered: Int
-        /// That the viewer saw.
+        /// The frames that the viewer received.
         var pictures: Int
 
         var description: String { "\(longestWait.milliseconds.rounded()) ms, \(delivered / 1000) kbit, \(pictures)" }
@@ -69,7 +69,7 @@ struct FallingLinkTests {
     }
 
     @Test(
-        "From 4 to 0.8 Mbit/s and back: no queue from 3 s after the fall, three quarters used, all back within 15 s",
+        "a link that falls from 4 to 0.8 Mbit/s has no queue after 3 s and is well used, and recovers within 15 s",
         arguments: Hop.allCases, [(1_400, 1), (1_400, 2), (1_950, 3), (1_100, 4)])
     func falls(hop: Hop, stream: (content: Int64, seed: UInt64)) throws {
         let scene = try Scene(hop, content: .kilobits(stream.content), seed: stream.seed)
@@ -87,7 +87,7 @@ struct FallingLinkTests {
     }
 
     @Test(
-        "To 100 kbit/s and back: sound goes on, and pictures are back within 5 s", arguments: Hop.allCases, [1, 2, 3])
+        "at 100 kbit/s audio continues, and video resumes within 5 s after that", arguments: Hop.allCases, [1, 2, 3])
     func sound(hop: Hop, seed: UInt64) throws {
         let scene = try Scene(hop, content: .kilobits(1_400), seed: seed)
         _ = scene.watch(8)
@@ -95,7 +95,7 @@ struct FallingLinkTests {
         _ = scene.watch(4)
         let (heard, lost) = (scene.viewer.audio.count, scene.viewer.gaps.count)
         let low = scene.watch(11)
-        // 50 packets a second.
+        // Audio has 50 packets per second.
         #expect(scene.viewer.audio.count - heard >= 530, "\(low) \(scene.viewer.gaps.count - lost)")
         scene.change(to: .kilobits(4_000))
         let back = scene.watch(8)

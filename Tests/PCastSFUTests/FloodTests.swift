@@ -6,25 +6,25 @@ import Testing
 
 @testable import PCastSFU
 
-/// Peers that send far more than anybody needs, and what others notice of it.
+/// Peers that flood the SFU, and the effect on others.
 struct FloodTests {
     private func datagrams(_ count: Int, _ network: VirtualNetwork, _ make: ([UInt8]) -> [UInt8]) -> [[UInt8]] {
         (0..<count).map { _ in make((0..<11).map { _ in UInt8.random(in: 0...255, using: &network.generator) }) }
     }
 
-    /// A viewer that passes one check, and says nothing of a handshake by itself.
+    /// Returns how long a join takes while a viewer that passed one check, but does not continue its handshake, floods.
     private func floodedJoin(_ flood: ([UInt8]) -> [UInt8]) throws -> TimeSpan {
         let network = VirtualNetwork(seed: 5)
         let publisher = try network.publish(.vp8)
         let watcher = try network.view()
         #expect(network.run { publisher.isConnected && watcher.isConnected })
         let attacker = try network.scriptViewer()
-        // Its handshake's datagrams are lost, its check is not.
+        // The datagrams of its handshake are lost, but its check is not.
         let paths = network.sfu.paths.places.entries.count
         #expect(network.run { network.sfu.paths.places.entries.count > paths })
         network.remove(attacker)
         let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: attacker.addresses[0])
-        // 50,000 datagrams a second, for 20 ms before the other comes and until it has come.
+        // There are 50,000 datagrams per second, from 20 ms before the other viewer joins until it is connected.
         for _ in 0..<20 {
             for bytes in datagrams(50, network, flood) { network.inject(bytes, from: path) }
             network.run(for: .milliseconds(1))
@@ -40,14 +40,14 @@ struct FloodTests {
         return network.now - came
     }
 
-    @Test("a viewer that floods its handshake delays no other join")
+    @Test("a viewer that floods its handshake does not delay another join")
     func handshakes() throws {
-        // The link takes 20 ms there and back, and a join takes four of these at most.
+        // A round trip takes 20 ms, and a join takes at most four of them.
         let time = try floodedJoin { [0x16, 0xFE, 0xFD] + $0 }
         #expect(time < .milliseconds(120))
     }
 
-    @Test("nor does one whose datagrams have the header of a record")
+    @Test("a viewer that floods well-formed records does not delay another join")
     func wellFormed() throws {
         let time = try floodedJoin { random in
             let sequence: [UInt8] = Array(random.prefix(8))
@@ -56,7 +56,7 @@ struct FloodTests {
         #expect(time < .milliseconds(150))
     }
 
-    @Test("media of unknown sources, however much of it, takes nothing of what shards have for each other")
+    @Test("a flood of media from unknown sources uses no capacity of the messages between shards")
     func unknownSources() throws {
         let network = VirtualNetwork(seed: 6, shards: 2)
         let publisher = try network.publish(.vp8)
@@ -71,7 +71,7 @@ struct FloodTests {
         }
         let start = network.now
         for _ in 0..<3 {
-            // As many as come in a tenth of a second, before anything is handed over.
+            // As many datagrams as arrive in a tenth of a second are handled before any message is delivered.
             let unknown = (0..<40_000).map { _ -> [UInt8] in
                 let random = (0..<20).map { _ in UInt8.random(in: 0...255, using: &network.generator) }
                 return [0x80, 0x60] + random
@@ -88,10 +88,10 @@ struct FloodTests {
         #expect(asked > 0)
     }
 
-    /// What unauthenticated datagrams are forwarded to another shard for.
+    /// The reason why unauthenticated datagrams are forwarded to another shard.
     enum Forwarding: CaseIterable { case connectivityCheck, knownPath }
 
-    /// A Binding request (RFC 8489, section 5) whose USERNAME is of a peer of the second shard.
+    /// Returns a Binding request (RFC 8489, section 5) with the USERNAME of a peer of the second shard.
     private static func check(_ random: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = [0, 1, 0, 12, 0x21, 0x12, 0xA4, 0x42]
         bytes += random.prefix(12)
@@ -101,7 +101,7 @@ struct FloodTests {
     }
 
     @Test(
-        "datagrams that are forwarded to another shard take nothing of what shards have for each other",
+        "a flood of forwarded datagrams uses no capacity of the messages between shards",
         arguments: Forwarding.allCases)
     func forwarded(_ forwarding: Forwarding) throws {
         let network = VirtualNetwork(seed: 8, shards: 2)
@@ -114,7 +114,7 @@ struct FloodTests {
         let known = try #require(network.sfu.shardLinks.paths.keys.first)
         let source = forwarding == .knownPath ? known.remote : TransportAddress("198.51.100.7:4000")!
         for _ in 0..<3 {
-            // As many as come before anything is given to the other shard.
+            // They arrive before any message is delivered to the other shard.
             let flood = (0..<40_000).map { _ -> [UInt8] in
                 let random = (0..<20).map { _ in UInt8.random(in: 0...255, using: &network.generator) }
                 return forwarding == .knownPath ? [0x80, 0x60] + random : Self.check(random)
@@ -139,7 +139,7 @@ struct FloodTests {
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected && !check.isEmpty })
         let path = try #require(network.sfu.paths.places.entries.first?.path)
-        // Further connections of the same peer, each with a check: the one that was silent for the longest goes.
+        // The peer opens further connections with a check on each. The one that was silent for longest is closed.
         var opened: [NetworkPath] = []
         for number in 0..<20 {
             let another = NetworkPath(

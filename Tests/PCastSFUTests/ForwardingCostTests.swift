@@ -1,19 +1,20 @@
 import Foundation
 import Testing
 
-/// What the relay does for a packet that it forwards, counted and not timed: the same on a busy machine.
+/// The cost of forwarding a packet, which is counted rather than timed, so that it does not depend on the machine's
+/// load.
 ///
-/// The program runs the relay, its publisher and its viewers in memory; the limits are a fifth above what was counted
-/// (`docs/MEASUREMENTS.md`). Who makes the relay do more for a packet has to look here.
+/// The program runs the SFU, its publisher and its viewers in memory. The limits are a fifth above the counts in
+/// `docs/MEASUREMENTS.md`. A change that exceeds them makes forwarding more expensive.
 @Suite("Forwarding a packet", .serialized, .enabled(if: ForwardingRun.isOptimized && ForwardingRun.program != nil))
 struct ForwardingCostTests {
     private let program = ForwardingRun.program ?? ""
 
-    /// Instructions for each packet: of ours with what a publisher's packet takes for ten viewers, and of all but
-    /// OpenSSL's library itself.
+    /// The limits of instructions per packet: of the project's code, including a tenth of receiving a publisher's
+    /// packet, and of all code except OpenSSL's library.
     private static let limit = (own: 3_300, beside: 4_300)
 
-    @Test("takes a bounded number of instructions", .enabled(if: ForwardingRun.valgrind != nil))
+    @Test("forwarding takes a bounded number of instructions", .enabled(if: ForwardingRun.valgrind != nil))
     func instructions() async throws {
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).out")
         defer { try? FileManager.default.removeItem(at: profile) }
@@ -31,7 +32,7 @@ struct ForwardingCostTests {
         #expect(beside < Self.limit.beside)
     }
 
-    @Test("allocates nothing", .enabled(if: ForwardingRun.compiler != nil))
+    @Test("forwarding allocates no memory", .enabled(if: ForwardingRun.compiler != nil))
     func allocations() async throws {
         let counter = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).so")
         defer { try? FileManager.default.removeItem(at: counter) }
@@ -41,7 +42,7 @@ struct ForwardingCostTests {
         ])
         let run = try await ForwardingRun([program, "10", "2000"], environment: ["LD_PRELOAD": counter.path])
         let allocations = try #require(run.counts["allocations"])
-        // Reports and the publisher's frames allocate; what is left for a packet is nothing.
+        // Reports and the publisher's frames allocate, but packets do not.
         #expect(run.packets > 5_000)
         #expect(Double(allocations) / Double(run.packets) < 0.05)
     }

@@ -1,9 +1,9 @@
 import Foundation
 import PCastIO
 
-/// One run of `PCastForwarding`, which stands beside the tests.
+/// One run of the program `PCastForwarding`, which is built beside the tests.
 struct ForwardingRun {
-    /// What it has printed: `packets`, `runs`, `allocations`.
+    /// The counts that the program printed: `packets`, `runs`, `allocations`.
     let counts: [String: Int]
 
     var packets: Int { counts["packets"] ?? 0 }
@@ -18,10 +18,10 @@ struct ForwardingRun {
         return !isDebug
     }()
 
-    /// Programs of the system; nil where they are not installed.
+    /// The paths of programs of the system; nil if they are not installed.
     static let valgrind = installed("valgrind")
     static let compiler = installed("cc")
-    /// Nil where it was not built with the tests.
+    /// The path of the program; nil if it was not built with the tests.
     static let program: String? = {
         let bundles = CommandLine.arguments.filter { $0.contains(".xctest") || $0.hasSuffix("PackageTests") }
         let repository = (1...3).reduce(#filePath) { path, _ in parent(path) }
@@ -41,7 +41,7 @@ struct ForwardingRun {
             .first(where: FileManager.default.isExecutableFile)
     }
 
-    /// Runs a program to its end; what it printed is read as lines of `name=number`.
+    /// Runs a program to its end, and reads its output as lines of `name=number`.
     init(_ arguments: [String], environment: [String: String] = [:]) async throws {
         let output = try await Self.run(arguments, environment: environment)
         counts = output.split(separator: "\n").reduce(into: [:]) { counts, line in
@@ -55,7 +55,8 @@ struct ForwardingRun {
         let output: String
     }
 
-    /// Waits on a thread of its own, for other tests have need of those that there are.
+    /// Runs a program to its end and returns its output. The call waits on its own thread, because other tests need the
+    /// shared ones.
     @discardableResult
     static func run(_ arguments: [String], environment: [String: String] = [:]) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in

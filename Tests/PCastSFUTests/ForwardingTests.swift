@@ -3,7 +3,7 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// Frames from a publisher by the relay to viewers, over networks good and bad.
+/// Frames from a publisher through the SFU to viewers, over good and bad networks.
 struct ForwardingTests {
     private static let frameCount = 200
 
@@ -19,7 +19,7 @@ struct ForwardingTests {
     }
 
     @Test(
-        "Frames arrive whole, byte for byte and in order, lost packets of video repaired on both hops",
+        "frames arrive complete and in order, and lost video packets are retransmitted on both hops",
         arguments: cases)
     func forwards(_ example: Case) throws {
         let network = VirtualNetwork(seed: example.seed)
@@ -31,7 +31,7 @@ struct ForwardingTests {
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(example.codec, seed: example.seed)
         broadcast.send(Self.frameCount, from: publisher, by: network)
-        // More, so that the loss of the last ones is noticed.
+        // More frames follow, so that the loss of the last ones is detected.
         broadcast.send(50, from: publisher, by: network)
         network.run(for: .seconds(1 as Int64))
 

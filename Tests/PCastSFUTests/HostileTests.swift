@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// Datagrams of strangers, and more than anybody can take.
+/// Datagrams from unknown sources, and floods.
 struct HostileTests {
     private func anyPath(_ network: VirtualNetwork) -> NetworkPath {
         let port = UInt16.random(in: 1...UInt16.max, using: &network.generator)
@@ -41,7 +41,7 @@ struct HostileTests {
         }
     }
 
-    @Test("20,000 datagrams of strangers leave nothing behind, get no answer, and disturb nobody")
+    @Test("20,000 datagrams from unknown sources change no state, receive no answer and have no effect on peers")
     func unknownSourceDatagrams() throws {
         let network = VirtualNetwork(seed: 77)
         let publisher = try network.publish(.vp8)
@@ -66,7 +66,7 @@ struct HostileTests {
         #expect(network.sfu.busyPeers.isEmpty && network.sfu.deadlines.count < 300)
     }
 
-    @Test("ICE11: checks with a known fragment and a wrong password bind no path and give no more bytes than they take")
+    @Test("checks with a known ufrag and a wrong password bind no path and are not answered with more bytes")
     func wrongPassword() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -87,7 +87,7 @@ struct HostileTests {
         #expect(bytesOut <= bytesIn)
     }
 
-    @Test("DTLS1: handshakes from addresses that have passed no check get not one byte back, whatever they repeat")
+    @Test("repeated handshakes from addresses that have passed no check are not answered")
     func unverifiedHandshakes() throws {
         let network = VirtualNetwork(seed: 80)
         var handshakes: [[UInt8]] = []
@@ -105,7 +105,7 @@ struct HostileTests {
         #expect(bytesOut == 0 && network.endedReason(of: publisher.id) == nil)
     }
 
-    @Test("a peer's own path with garbage on it keeps its media")
+    @Test("invalid datagrams on a peer's own path do not disturb its media")
     func garbageOnAKnownPath() throws {
         let network = VirtualNetwork(seed: 78)
         let publisher = try network.publish(.vp8)
@@ -124,7 +124,7 @@ struct HostileTests {
         #expect(network.endedReason(of: publisher.id) == nil && network.endedReason(of: viewer.id) == nil)
     }
 
-    @Test("5000 packets before anything is sent: a viewer is sent what the log holds from a key frame on")
+    @Test("after a burst of 5000 packets, a viewer receives the log's contents from a key frame on")
     func burst() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -136,7 +136,7 @@ struct HostileTests {
         network.injectUnpolled(publisher.takeQueue(), from: publisher)
         network.settleRelay()
         network.run(for: .milliseconds(50))
-        // One before the burst; then from the key frame number 4700.
+        // There is one packet before the burst, followed by those from key frame number 4700 on.
         #expect(viewer.packets.count == 1 + 300)
         #expect(Array(viewer.packets[1].payload[1...]) == video.frames[4701])
         #expect(viewer.packets.allSatisfy { $0.header.ssrc == viewer.packets[0].header.ssrc })
@@ -144,7 +144,7 @@ struct HostileTests {
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
     }
 
-    @Test("requests without end for packets are answered within bounds")
+    @Test("endless requests for packets are answered within bounds")
     func requestFlood() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -165,7 +165,7 @@ struct HostileTests {
         #expect(viewer.packets(source.rtxSSRC).count <= 200)
     }
 
-    @Test("nonsense of peers that have authenticated themselves never traps, and reaches no viewer of another stream")
+    @Test("invalid packets of authenticated peers never trap and have no effect on other streams")
     func authenticatedNonsense() throws {
         let network = VirtualNetwork(seed: 79)
         let bystander = try network.publish(.vp8, stream: StreamID("other"))

@@ -1,16 +1,16 @@
 import Foundation
 
-/// What callgrind has counted: instructions of each file of code that was run, without those that it called.
+/// The counts of callgrind: the instructions of each object file, without those of functions that it called.
 struct InstructionCount {
     private var instructions: [String: Int] = [:]
 
     var total: Int { instructions.values.reduce(0, +) }
 
-    /// Of the files whose names contain a word.
+    /// Returns the count of the files whose names contain a word.
     func of(_ word: String) -> Int { instructions.filter { $0.key.contains(word) }.values.reduce(0, +) }
 
-    /// Reads callgrind's own format: `ob=` names the file of what follows, each line of costs ends with its count, and the
-    /// one behind a `calls=` is the cost of what was called.
+    /// Reads callgrind's output format. `ob=` names the object file of the lines that follow. Each cost line ends with
+    /// a count, and the line after `calls=` is the cost of the called function.
     init(_ profile: String) {
         var names: [Substring: String] = [:]
         var current = ""

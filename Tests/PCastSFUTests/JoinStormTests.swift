@@ -5,12 +5,12 @@ import Testing
 
 @testable import PCastSFU
 
-/// Many who come at once.
+/// Many viewers that join at once.
 struct JoinStormTests {
     private static let joiners = 60
 
     @Test(
-        "A new viewer is shown a key frame that is young for its size at once, and an older one is waited for",
+        "a new viewer receives a key frame that is young for its size at once, and waits if it is older",
         arguments: [(40_000, true), (1_800, false)])
     func replay(keyFrameSize: Int, isReplayed: Bool) throws {
         let network = VirtualNetwork()
@@ -19,7 +19,7 @@ struct JoinStormTests {
         #expect(network.run { publisher.isConnected && watcher.isConnected })
         var broadcast = Broadcast(.vp8)
         broadcast.pictures.keyFrameSize = keyFrameSize
-        // The bitrate is known after some seconds, and by then the first new viewer has one made.
+        // The bit rate is known after some seconds, and the first new viewer has a key frame requested until then.
         broadcast.send(200, from: publisher, by: network)
         let early = try network.view()
         broadcast.send(75, from: publisher, by: network)
@@ -29,7 +29,7 @@ struct JoinStormTests {
         let came = network.now
         let number = broadcast.sent.count
         broadcast.send(50, from: publisher, by: network)
-        // Either way one is made: the share of key frames has not been used.
+        // A key frame is requested in both cases, because the share of key frames has not been used.
         #expect(publisher.keyFrameRequests - before == 1)
         #expect(try #require(late.videoTimes.first) - came < .milliseconds(400))
         let first = try #require(late.video.first.flatMap { broadcast.number(of: $0.frame) })
@@ -37,7 +37,7 @@ struct JoinStormTests {
         #expect(late.video.count { !broadcast.isSame($0.frame) } == 0)
     }
 
-    @Test("DTLS14: of many handshakes at once a few are taken at a time, and who watches already notices nothing")
+    @Test("simultaneous handshakes are processed a few at a time, with no effect on existing viewers")
     func dtls14() throws {
         let network = VirtualNetwork(maximumPeers: Self.joiners + 2)
         let publisher = try network.publish(.vp8)
@@ -45,7 +45,7 @@ struct JoinStormTests {
         #expect(network.run { publisher.isConnected && watcher.isConnected })
         var broadcast = Broadcast(.vp8)
         broadcast.send(20, from: publisher, by: network)
-        // At one moment, each by one handshake's datagrams.
+        // At any moment, only the handshakes of one slice are answered.
         var answered: [Instant: Set<NetworkPath>] = [:]
         network.onSending = { [unowned network] bytes, path in
             if DatagramKind(bytes.span) == .dtls { answered[network.now, default: []].insert(path) }
@@ -62,7 +62,7 @@ struct JoinStormTests {
         #expect(witness.longestWay(ofLast: 30) <= .milliseconds(25))
     }
 
-    @Test("Who comes alone does not wait for a turn")
+    @Test("the handshake of a single new viewer is not queued")
     func alone() {
         var queue = HandshakeQueue()
         let now = Instant(nanoseconds: 5_000_000_000)
@@ -76,7 +76,7 @@ struct JoinStormTests {
         queue.append(HandshakeQueue.Entry(bytes: [UInt8(number & 0xFF)], path: path, place: place), of: place)
     }
 
-    @Test("Those that wait are served round robin, and beyond the bounds are dropped")
+    @Test("waiting handshakes are served round robin, and those beyond the bounds are dropped")
     func bound() {
         var queue = HandshakeQueue()
         var now = Instant(nanoseconds: 5_000_000_000)
@@ -98,7 +98,7 @@ struct JoinStormTests {
         #expect(order == [0, 10, 20, 30, 1, 11, 21, 31, 2, 3, 4, 5, 6, 7])
     }
 
-    @Test("When all places are taken, who has none gets one of who has several; nobody loses the only one")
+    @Test("when the queue is full, a new peer takes a place of a peer with several, and no peer loses its only one")
     func full() {
         var queue = HandshakeQueue()
         let peers = HandshakeQueue.capacity / HandshakeQueue.capacityOfPeer
@@ -118,7 +118,7 @@ struct JoinStormTests {
         #expect(served.count > peers)
     }
 
-    @Test("A datagram is of a handshake that is made of whole records, and of nothing else")
+    @Test("a datagram belongs to a handshake only if it consists of complete records")
     func records() {
         func isRecords(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { HandshakeQueue.isMadeOfRecords($0) } }
         let record: [UInt8] = [22, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 2, 3]

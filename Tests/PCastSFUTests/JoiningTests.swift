@@ -4,7 +4,7 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// Key frames: who is shown one, who has to ask.
+/// Key frames for new viewers: when they are replayed, and when they are requested.
 struct JoiningTests {
     private func connectedPublisher(_ network: VirtualNetwork) throws -> CallPeer {
         let publisher = try network.publish(.vp8)
@@ -12,7 +12,7 @@ struct JoiningTests {
         return publisher
     }
 
-    @Test("KEY2: a joiner within 500 ms of a key frame sees it at once, and the publisher is not asked")
+    @Test("a viewer that joins within 500 ms of a key frame receives it at once, without a request")
     func key2() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -27,7 +27,7 @@ struct JoiningTests {
         #expect(publisher.keyFrameRequests == 0)
     }
 
-    @Test("KEY2: a joiner two seconds after a key frame has exactly one asked for")
+    @Test("a viewer that joins two seconds after a key frame causes exactly one request")
     func joinerAsksOnce() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -42,7 +42,7 @@ struct JoiningTests {
         #expect(seen == Array(first..<first + seen.count))
     }
 
-    @Test("KEY1: ten who join together have one key frame asked for")
+    @Test("ten viewers that join together cause one request for a key frame")
     func key1() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -55,12 +55,12 @@ struct JoiningTests {
         #expect(viewers.allSatisfy { $0.video.first.flatMap { broadcast.number(of: $0.frame) } == first })
     }
 
-    @Test("KEY3: a joiner that is shown what was before catches up in half of that time, with its pictures' own times")
+    @Test("a viewer that starts at an earlier key frame catches up in half of that time, with unchanged timestamps")
     func key3() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
         var broadcast = Broadcast(.vp8)
-        // 340 ms, and 60 ms more until the joiner's keys are there.
+        // This takes 340 ms, and it takes another 60 ms until the viewer has its keys.
         broadcast.send(17, from: publisher, by: network)
         let viewer = try network.view()
         broadcast.send(80, from: publisher, by: network)
@@ -68,14 +68,14 @@ struct JoiningTests {
         let first = try #require(viewer.videoTimes.first)
         #expect(first - broadcast.instants[0] >= .milliseconds(400))
         #expect(broadcast.keepsTime(viewer.video.map(\.frame)))
-        // From the publisher to the viewer it is 20 ms.
+        // The delay from the publisher to the viewer is 20 ms.
         let lags = viewer.videoTimes.enumerated().map { $1 - broadcast.instants[$0] }
         let caughtUp = try #require(lags.firstIndex { $0 <= .milliseconds(30) })
         #expect(viewer.videoTimes[caughtUp] - first <= .milliseconds(200))
         #expect(lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "and stays so")
     }
 
-    @Test("KEY6: a publisher whose first packets were lost is asked for a key frame as soon as somebody waits")
+    @Test("if a publisher's first packets are lost, a key frame is requested as soon as a viewer waits")
     func key6() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(.h264)
@@ -87,7 +87,8 @@ struct JoiningTests {
             network.run(for: .milliseconds(20))
         }
         let filling = [UInt8](repeating: 7, count: 100)
-        // The end of an IDR picture whose parameter sets and beginning never came, and what is made of it.
+        // This is the end of an IDR picture, whose parameter sets and beginning are missing, and frames that depend on
+        // it.
         send(40, [0x7C, 0x45] + filling, frame: 0)
         for number in 1...5 { send(40 + UInt16(number), [0x41, 0x9A] + filling, frame: UInt32(number)) }
         #expect(publisher.pictureLossIndications >= 1)
@@ -98,7 +99,7 @@ struct JoiningTests {
         #expect(viewer.packets.map { $0.payload[0] } == [0x67, 0x68, 0x65])
     }
 
-    @Test("KEY4: a request is repeated until the key frame comes, and no longer")
+    @Test("a request for a key frame is repeated until the key frame arrives")
     func key4() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -116,7 +117,7 @@ struct JoiningTests {
         #expect(viewer.video.count >= 29 && viewer.video[0].frame.isKeyFrame)
     }
 
-    @Test("KEY4: a source that never grants a key frame is left alone after twenty requests")
+    @Test("requests end after twenty attempts if the source never answers")
     func givesUp() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -130,7 +131,7 @@ struct JoiningTests {
         #expect(viewer.packets.count == 2)
     }
 
-    @Test("KEY4: a source that cannot be asked is joined at its newest key frame, however old")
+    @Test("a viewer of a source that cannot be asked begins at its newest key frame, however old")
     func noFeedback() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(feedback: [])
@@ -145,7 +146,7 @@ struct JoiningTests {
         #expect(publisher.pictureLossIndications == 0)
     }
 
-    @Test("RTCP7: a viewer's request reaches the publisher, and the same FIR again does not")
+    @Test("a viewer's full intra request reaches the publisher, and its repetition does not")
     func rtcp7() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)

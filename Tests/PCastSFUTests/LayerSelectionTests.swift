@@ -3,12 +3,12 @@ import Testing
 
 @testable import PCastSFU
 
-/// Which layer a viewer shall have, by what its link carries.
+/// The layer of a viewer, depending on what its link carries.
 struct LayerSelectionTests {
     private static let start = Instant(nanoseconds: 1_000_000_000_000)
     private static let audio = Bitrate.kilobits(90)
 
-    /// 180p, 360p and 720p, offered with the best first.
+    /// Layers of 180p, 360p and 720p, offered with the best first.
     private static let three = LayerLadder([
         .init(layer: 0, bitrate: .kilobits(1_600), dimensions: Dimensions(width: 1280, height: 720), isAvailable: true),
         .init(layer: 1, bitrate: .kilobits(520), dimensions: Dimensions(width: 640, height: 360), isAvailable: true),
@@ -19,7 +19,7 @@ struct LayerSelectionTests {
         .init(layer: 0, bitrate: .kilobits(1_600), dimensions: nil, isAvailable: true)
     ])
 
-    /// Decides each 100 ms.
+    /// A run that decides every 100 ms.
     private struct Run {
         var selection = LayerSelection()
         var ladder: LayerLadder
@@ -41,7 +41,7 @@ struct LayerSelectionTests {
         }
     }
 
-    @Test("Layers stand by their quality, whatever their order in the offer; a newcomer begins in the middle (CC12)")
+    @Test("layers are ordered by quality, whatever their order in the offer, and a new viewer begins in the middle")
     func order() {
         #expect(Self.three.rungs.map(\.layer) == [2, 1, 0])
         #expect(Run().selection.choice == .layer(1))
@@ -52,7 +52,7 @@ struct LayerSelectionTests {
         #expect(unknown.rungs.map(\.layer) == [1, 2, 0])
     }
 
-    @Test("Up when there has been room for a second, down at once")
+    @Test("a layer is raised after bandwidth has been available for a second, and lowered at once")
     func upAndDown() {
         var run = Run()
         run.go(0.9, kilobits: 3_000)
@@ -65,7 +65,7 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(2) && run.changes == 3)
     }
 
-    @Test("A little too little is borne for a second")
+    @Test("a small lack of bandwidth is tolerated for a second")
     func littleShort() {
         var run = Run()
         run.go(2, kilobits: 3_000)
@@ -77,10 +77,10 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(1))
     }
 
-    @Test("No flapping: going up too early is tried more and more rarely")
+    @Test("raises that prove too early are repeated at growing intervals")
     func hysteresis() {
         var run = Run()
-        // The link carries the upper layer for two seconds out of each three.
+        // The link carries the upper layer for two of every three seconds.
         for _ in 0..<40 {
             run.go(2, kilobits: 2_200)
             run.go(1, kilobits: 900)
@@ -90,14 +90,14 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(0))
     }
 
-    @Test("What varies around the need of a layer does not bring it")
+    @Test("bandwidth that only varies around a layer's bit rate does not raise the layer")
     func roomNeeded() {
         var run = Run()
         run.go(20, kilobits: 1_600 + 90 + 100)
         #expect(run.selection.choice == .layer(1) && run.changes == 0)
     }
 
-    @Test("CC9: below the lowest layer sound goes on alone, below that nothing, and both return")
+    @Test("below the lowest layer only audio is sent, below that nothing, and both recover")
     func audioOnly() {
         var run = Run()
         run.go(0.2, kilobits: 100)
@@ -115,13 +115,13 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(0))
     }
 
-    @Test("A single layer is the lowest: much too little is borne for three seconds, none at once")
+    @Test("a single layer tolerates much too little bandwidth for three seconds, and almost none not at all")
     func single() {
         var run = Run(Self.one)
         #expect(run.selection.choice == .layer(0))
         run.go(2.9, kilobits: 700)
         #expect(run.selection.choice == .layer(0))
-        // Its encoder was told to make less.
+        // Its encoder was asked for a lower bit rate.
         run.ladder = LayerLadder([.init(layer: 0, bitrate: .kilobits(550), dimensions: nil, isAvailable: true)])
         run.go(10, kilobits: 700)
         #expect(run.selection.choice == .layer(0) && run.changes == 0)
@@ -131,7 +131,7 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(0))
     }
 
-    @Test("A pin and a limit hold from above, and the link below them")
+    @Test("a pin and a limit bound the layer from above, and the link may lower it further")
     func wishes() {
         var run = Run()
         run.selection.pin = 2
@@ -146,13 +146,13 @@ struct LayerSelectionTests {
         run.selection.limit = nil
         run.go(15, kilobits: 5_000)
         #expect(run.selection.choice == .layer(0) && run.selection.cause == .none)
-        // Nobody goes without a picture for a limit.
+        // A limit never removes video completely.
         run.selection.limit = .kilobits(10)
         run.go(0.1, kilobits: 5_000)
         #expect(run.selection.choice == .layer(2))
     }
 
-    @Test("Layers that the publisher does not send are not waited for")
+    @Test("layers that the publisher does not send are not waited for")
     func publisher() {
         var run = Run()
         run.go(3, kilobits: 5_000)
@@ -166,7 +166,7 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(0))
     }
 
-    @Test("Of whose link nothing is known gets the best")
+    @Test("a viewer whose link is unknown receives the best layer")
     func unknown() {
         var run = Run()
         run.go(2, kilobits: nil)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// Which step a viewer's change of layers takes, and when.
+/// The steps of a viewer's switch from one layer to another.
 struct LayerSwitchTests {
     private static let start = Instant(nanoseconds: 1_000_000_000_000)
 
@@ -14,7 +14,7 @@ struct LayerSwitchTests {
         LayerSwitch.KeyFrame(position: position, arrival: arrival, isAligned: isAligned)
     }
 
-    /// A viewer that is shown a layer.
+    /// Returns the state of a viewer that receives a layer.
     private static func showing(_ layer: Int) -> LayerSwitch {
         var layers = LayerSwitch()
         layers.want(layer, at: start - .seconds(10 as Int64))
@@ -23,7 +23,7 @@ struct LayerSwitchTests {
         return layers
     }
 
-    @Test("The old layer goes on until a key frame of the new one comes, which is asked for once")
+    @Test("the old layer continues until a key frame of the new one arrives, which is requested once")
     func waitsForKeyFrame() {
         var layers = Self.showing(2)
         layers.want(0, at: Self.start)
@@ -39,7 +39,7 @@ struct LayerSwitchTests {
         #expect(layers.current == 0 && layers.last == 0 && !layers.isChanging && layers.taken == 0b001)
     }
 
-    @Test("A frame of the old layer is ended first, but not waited for when its end does not come")
+    @Test("a frame of the old layer is completed first, but only for a limited time")
     func endsFrames() {
         var layers = Self.showing(2)
         layers.want(0, at: Self.start)
@@ -49,7 +49,7 @@ struct LayerSwitchTests {
         #expect(layers.step(keyFrame, isBetweenFrames: false, acceptsAnyAge: false, at: late) == .change(to: 0))
     }
 
-    @Test("Pictures do not go back: an old key frame will do for who sees nothing, and not for who sees another layer")
+    @Test("video does not go back: an old key frame is used without video, but not instead of another layer")
     func age() {
         let old = Self.keyFrame(at: Self.start - .milliseconds(300))
         var joining = LayerSwitch()
@@ -61,7 +61,7 @@ struct LayerSwitchTests {
         #expect(changing.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stay)
     }
 
-    @Test("A new viewer is sent an old key frame, then nothing until a newer one comes, and then that one")
+    @Test("a new viewer receives an old key frame, then nothing until a newer one arrives")
     func replay() {
         var layers = LayerSwitch()
         layers.want(0, at: Self.start)
@@ -84,7 +84,8 @@ struct LayerSwitchTests {
         let newer = Self.keyFrame(40, at: Self.start + .milliseconds(50))
         #expect(step(newer, position: 15, after: 50) == .change(to: 0))
         #expect(!layers.needsSteps)
-        // None comes in time: the frames since are sent, and a newer key frame is skipped to until all of them are.
+        // No newer key frame arrives in time. The frames since are sent, and a newer key frame is skipped to until all
+        // are sent.
         layers = joined
         #expect(step(old, position: 15, after: 100) == .stay && layers.needsSteps)
         let waiting = layers
@@ -92,16 +93,16 @@ struct LayerSwitchTests {
         #expect(step(newer, position: 21, after: 111) == .change(to: 0))
         layers = waiting
         #expect(step(old, position: 100, after: 120) == .stay && !layers.needsSteps)
-        // One that was passed already is not gone back to.
+        // The viewer does not go back to a key frame that it has already passed.
         layers = waiting
         #expect(step(newer, position: 41, after: 120) == .stay && !layers.needsSteps)
-        // The frames before another layer's, or after a loss, are nothing to wait for.
+        // After a loss there is no replay to wait for.
         layers = joined
         layers.lose(at: Self.start)
         #expect(layers.replay == nil)
     }
 
-    @Test("KEY4: a source that cannot be asked is joined at a key frame of any age")
+    @Test("a source that cannot be asked is joined at a key frame of any age")
     func key4AnyAge() {
         var layers = LayerSwitch()
         layers.want(0, at: Self.start)
@@ -109,7 +110,7 @@ struct LayerSwitchTests {
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
     }
 
-    @Test("an old key frame is begun with once a request for a newer one was left unanswered")
+    @Test("a viewer begins with an old key frame after a request for a newer one was left unanswered")
     func unanswered() {
         var layers = LayerSwitch()
         layers.want(0, at: Self.start)
@@ -126,16 +127,16 @@ struct LayerSwitchTests {
         #expect(step(after: 299) == .stay)
         #expect(step(after: 300) == .replay(layer: 0) && layers.backlog == .keyFrame)
         #expect(step(after: 301) == .stay && layers.backlog == .catchUp)
-        // Who comes later does not wait.
+        // Later viewers do not wait.
         layers = joining
         #expect(step(after: 0, acceptsAnyAge: true) == .replay(layer: 0))
-        // Without a request, where the source cannot be asked.
+        // No key frame is requested if the source cannot be asked.
         layers = joining
         old.newerKeyFrameWait = nil
         #expect(step(after: 0, acceptsAnyAge: true) == .change(to: 0) && layers.backlog == .keyFrame)
     }
 
-    @Test("a viewer whose link was full does not go back to a key frame from before")
+    @Test("a viewer whose link was full does not go back to an earlier key frame")
     func doesNotGoBack() {
         var layers = Self.showing(0)
         layers.lose(at: Self.start)
@@ -145,7 +146,7 @@ struct LayerSwitchTests {
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .stay)
         old.isAhead = true
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
-        // Who had no video for a while, and wants it again, does.
+        // A viewer that had no video for a while and wants it again begins with the old key frame.
         layers = Self.showing(0)
         layers.want(nil, at: Self.start)
         _ = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start)
@@ -154,7 +155,7 @@ struct LayerSwitchTests {
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
     }
 
-    @Test("SW4: without reports of the new layer a short wait, and then a fresh key frame by its arrival")
+    @Test("without sender reports of the new layer, a switch waits shortly and then uses a fresh key frame")
     func sw4Reports() {
         var layers = Self.showing(2)
         layers.want(0, at: Self.start)
@@ -168,7 +169,7 @@ struct LayerSwitchTests {
         #expect(layers.step(fresh, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .change(to: 0))
     }
 
-    @Test("SW7: a layer that drowns the link is left at a frame's end when the lower one is late")
+    @Test("a layer that overloads the link is left at the end of a frame if the lower layer is late")
     func sw7LateKeyFrame() {
         for isUrgent in [true, false] {
             var layers = Self.showing(2)
@@ -185,7 +186,7 @@ struct LayerSwitchTests {
         }
     }
 
-    @Test("Who wants no video is sent the frame to its end and no more, and begins again at a key frame")
+    @Test("a viewer that wants no video receives the current frame completely, and resumes at a key frame")
     func stops() {
         var layers = Self.showing(1)
         layers.want(nil, at: Self.start)
@@ -196,7 +197,7 @@ struct LayerSwitchTests {
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 1))
     }
 
-    @Test("Who changes its mind before the key frame comes goes on as if nothing had been")
+    @Test("a switch that is revoked before its key frame arrives has no effect")
     func changesMind() {
         var layers = Self.showing(1)
         layers.want(0, at: Self.start)

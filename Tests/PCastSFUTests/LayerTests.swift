@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// A publisher of three layers, and viewers that are given one of them.
+/// A publisher of three layers, and viewers that receive one of them.
 struct LayerTests {
     private static let withoutArrivals: RTCPFeedback = [.nack, .pli, .fir, .remb]
 
@@ -14,7 +14,9 @@ struct LayerTests {
         let publisher: ScriptedPeer
         var layers = ScriptedLayers()
 
-        /// - Parameter unreported: a layer of which the publisher sends no reports.
+        /// Connects a publisher. `unreported` is a layer without sender reports.
+        ///
+        /// - Throws: The error of the publisher's admission.
         init(feedback: RTCPFeedback = .all, unreported: Int? = nil) throws {
             network = VirtualNetwork()
             if let unreported { layers.layers[unreported].isReported = false }
@@ -24,7 +26,7 @@ struct LayerTests {
             send(1)
         }
 
-        /// Seconds, 25 pictures each.
+        /// Sends 25 frames per second for a number of seconds.
         mutating func send(_ seconds: Double, allowing kilobits: Int64? = nil, to viewer: ScriptedPeer? = nil) {
             for _ in 0..<Int((seconds * 25 / 5).rounded(.up)) {
                 layers.send(5, from: publisher, by: network)
@@ -39,7 +41,7 @@ struct LayerTests {
         }
     }
 
-    /// Whether numbers, times and pictures go on as if there had been one layer.
+    /// Whether sequence numbers, timestamps and picture numbers continue as in a single layer.
     private static func isSeamless(_ seen: [ScriptedLayers.Seen]) -> Bool {
         zip(seen, seen.dropFirst()).allSatisfy { earlier, later in
             later.sequence == earlier.sequence &+ 1 && later.pictureID == (earlier.pictureID + 1) & 0x7FFF
@@ -48,7 +50,7 @@ struct LayerTests {
         }
     }
 
-    @Test("SW1, SW3, SW5: a viewer goes down and up, and its numbers, times and pictures go on as if nothing had been")
+    @Test("a viewer's sequence numbers, timestamps and picture numbers continue when its layer changes")
     func seamless() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -60,22 +62,22 @@ struct LayerTests {
         let order = seen.map(\.frame.layer).reduce(into: [UInt8]()) { if $0.last != $1 { $0.append($1) } }
         #expect(order == [1, 2, 0, 2, 0])
         #expect(Self.isSeamless(seen))
-        // Each change is at a key frame of the new layer.
+        // Each change occurs at a key frame of the new layer.
         let changes = zip(seen, seen.dropFirst()).filter { $0.frame.layer != $1.frame.layer }
         #expect(changes.allSatisfy { $1.frame.isKeyFrame })
-        // What was captured at one time has one time, but for the tick that keeps the order.
+        // Frames that were captured at the same time have the same timestamp, except for a tick that keeps their order.
         let first = try #require(seen.first)
         for packet in seen {
             let passed = Int64(packet.timestamp &- first.timestamp)
             let captured = Int64(packet.frame.number - first.frame.number) * 3_600
             #expect(abs(passed - captured) <= 3_601, "picture \(packet.frame.number)")
         }
-        // No picture is missing: at most one comes twice, as the key frame of a change.
+        // No frame is missing. At most one is sent twice, as the key frame of a change.
         let numbers = seen.map(\.frame.number)
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { (0...1).contains(Int($1) - Int($0)) })
     }
 
-    @Test("SW3: many changes leave times where they were")
+    @Test("many changes of layers do not shift the timestamps")
     func timesStay() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -91,7 +93,7 @@ struct LayerTests {
         #expect(Self.isSeamless(seen))
     }
 
-    @Test("Key frames are asked for of the layer that is needed alone, and once for all who want it (KEY1)")
+    @Test("a key frame is requested only of the wanted layer, and once for all viewers")
     func asksTheLayer() throws {
         var scene = try Scene()
         let viewers = try (0..<3).map { _ in try scene.view() }
@@ -104,7 +106,7 @@ struct LayerTests {
         #expect(viewers.allSatisfy { $0.seen.last?.frame.layer == 0 })
     }
 
-    @Test("A layer's picture is asked for by who lost it, and the others are left alone")
+    @Test("a viewer's picture loss indication is forwarded for its layer only")
     func picksUpLoss() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -118,7 +120,7 @@ struct LayerTests {
         #expect(zip(scene.layers.layers.map(\.requestsSeen), before).map { $0 - $1 } == [0, 0, 1])
     }
 
-    @Test("SW4: a layer without sender reports is taken after a short wait, its times by arrival")
+    @Test("a layer without sender reports is used after a short wait, with timestamps by arrival")
     func sw4() throws {
         var scene = try Scene(unreported: 0)
         let viewer = try scene.view()
@@ -129,11 +131,11 @@ struct LayerTests {
         #expect(Self.isSeamless(viewer.seen))
         let change = try #require(viewer.seen.firstIndex { $0.frame.layer == 0 })
         let (before, after) = (viewer.seen[change - 1], viewer.seen[change])
-        // A packet arrives with its picture, so by arrival they are as far apart as they were captured.
+        // A packet arrives when its frame is captured, so arrivals differ as much as captures.
         #expect(abs(Int64(after.timestamp &- before.timestamp) - 3_600) <= 3_600)
     }
 
-    @Test("NACK4, SW1: what is lost of the layer that was left is sent again after the change, as it was sent first")
+    @Test("packets of the former layer are retransmitted after a change, as they were first sent")
     func repairsFormer() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -158,12 +160,12 @@ struct LayerTests {
         #expect(descriptor.pictureID?.value == lost.pictureID && repaired.header.timestamp == lost.timestamp)
     }
 
-    @Test("CC14: a layer that nobody is sent is paused, and plays again within 500 ms of being wanted")
+    @Test("a layer without viewers is paused, and arrives within 500 ms after a viewer wants it")
     func pausesUnwatched() throws {
         var scene = try Scene(feedback: .all)
         let viewer = try scene.view()
         scene.send(5, allowing: 5_000, to: viewer)
-        // A publisher that goes on is asked again and again.
+        // The pause is requested repeatedly while the publisher continues to send.
         let since = scene.network.now - .seconds(1 as Int64)
         let paused = scene.publisher.pauseMessages.filter { $0.message.kind == .pause && $0.arrival > since }
         #expect(Set(paused.map(\.message.ssrc)) == [10, 20], "the viewer is sent the best")
@@ -195,7 +197,7 @@ struct LayerTests {
         #expect(Self.isSeamless(viewer.seen))
     }
 
-    @Test("CC9: sound goes on where no layer fits, and video returns within five seconds of recovery")
+    @Test("audio continues if no layer fits the link, and video resumes within five seconds of recovery")
     func audioOnly() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -210,7 +212,7 @@ struct LayerTests {
         #expect(viewer.seen[count].sequence == viewer.seen[count - 1].sequence &+ 1)
     }
 
-    @Test("SW8: a viewer that was sent no pictures for a while goes on with the next number, and with the clock's time")
+    @Test("after a time without video, the sequence numbers continue and the timestamps follow the clock")
     func sw8() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -227,7 +229,7 @@ struct LayerTests {
         #expect(abs(passed - Int64(next.frame.number - last.frame.number) * 3_600) <= 3_601)
     }
 
-    @Test("A layer that the publisher stops is replaced by the next lower one, and taken again when it returns")
+    @Test("a layer that the publisher stops is replaced by the next lower one, and used again when it returns")
     func followsPublisher() throws {
         var scene = try Scene(feedback: [.nack, .pli, .fir])
         let viewer = try scene.view()
@@ -242,7 +244,7 @@ struct LayerTests {
         #expect(Self.isSeamless(viewer.seen))
     }
 
-    /// What PCast's own publisher makes of its layers: nothing of those that are paused.
+    /// The encoders of PCast's own publisher, which encode nothing for paused layers.
     private struct Encoders {
         var layers: [TestFrames]
         var made = [0, 0, 0]
@@ -286,7 +288,7 @@ struct LayerTests {
         }
     }
 
-    @Test("CC14: PCast's own publisher encodes the layers that are watched, and one is back within 500 ms")
+    @Test("PCast's own publisher encodes only the layers with viewers, and resumes a layer within 500 ms")
     func ownPublisher() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8, audio: false, layers: 3)
@@ -319,7 +321,7 @@ struct LayerTests {
         #expect(zip(sequences, sequences.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
     }
 
-    @Test("A limit that a viewer of PCast's own sets bounds its layer, and lifting it frees it")
+    @Test("a viewer's bit rate limit bounds its layer until it is removed")
     func limit() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8, audio: false, layers: 3)
@@ -341,7 +343,7 @@ struct LayerTests {
         #expect(network.layers(viewedBy: viewer)?.current == "h")
     }
 
-    @Test("A viewer that chose a layer is sent it and no better one, until it leaves the choice to the relay")
+    @Test("a viewer that selects a layer receives it and no better one, until the selection is removed")
     func pin() throws {
         var scene = try Scene()
         let viewer = try scene.view()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// How peers come and go, and that nothing of them stays.
+/// The life cycle of peers, and the removal of their state.
 struct LifeTests {
     private func expectEmpty(_ network: VirtualNetwork) {
         #expect(network.sfu.peerCount == 0)
@@ -23,7 +23,7 @@ struct LifeTests {
         return (publisher, viewer)
     }
 
-    @Test("a silent publisher is away after 5 s and failed at 30 s, its viewers with it, and all is forgotten")
+    @Test("a silent publisher is away after 5 s and fails after 30 s together with its viewers, and no state remains")
     func silentPublisher() throws {
         let network = VirtualNetwork()
         let (publisher, viewer) = try broadcasting(network)
@@ -39,7 +39,7 @@ struct LifeTests {
         expectEmpty(network)
     }
 
-    @Test("a peer that is heard of again is back")
+    @Test("a peer that can be reached again is reported as back")
     func back() throws {
         let network = VirtualNetwork()
         let (publisher, _) = try broadcasting(network)
@@ -53,7 +53,7 @@ struct LifeTests {
         #expect(network.endedReason(of: publisher.id) == nil)
     }
 
-    @Test("a peer that never comes is failed at the setup deadline")
+    @Test("a peer that never connects fails at the setup deadline")
     func setupTimeout() throws {
         let network = VirtualNetwork(setupTimeout: .seconds(12 as Int64))
         network.link.carriesUDP = false
@@ -64,7 +64,7 @@ struct LifeTests {
         expectEmpty(network)
     }
 
-    @Test("DTLS7: a goodbye ends a stream at once")
+    @Test("a publisher's close_notify ends its stream at once")
     func goodbye() throws {
         let network = VirtualNetwork()
         let (publisher, viewer) = try broadcasting(network)
@@ -78,7 +78,7 @@ struct LifeTests {
         expectEmpty(network)
     }
 
-    @Test("viewers of a stream that is ended from outside are told the same reason", arguments: [1, 3])
+    @Test("viewers receive the reason for which their stream was ended", arguments: [1, 3])
     func endedFromOutside(batchCapacity: Int) throws {
         let network = VirtualNetwork(batchCapacity: batchCapacity)
         let (publisher, viewer) = try broadcasting(network)
@@ -92,7 +92,7 @@ struct LifeTests {
         expectEmpty(network)
     }
 
-    @Test("DTLS9: with another certificate than the one announced there is no media, and the peer has failed")
+    @Test("a peer whose certificate does not match its fingerprint fails without sending media")
     func wrongFingerprint() throws {
         let network = VirtualNetwork()
         let other = try DTLSCertificate.generate(at: VirtualNetwork.clock.wallTime)
@@ -107,7 +107,7 @@ struct LifeTests {
         #expect(network.sfu.packetsForwarded == 0 && viewer.packets.isEmpty)
     }
 
-    @Test("a peer that changes its port without end does not make the relay grow")
+    @Test("a peer that keeps changing its port does not increase the SFU's state")
     func manyPaths() throws {
         let network = VirtualNetwork()
         let (publisher, _) = try broadcasting(network)
@@ -126,7 +126,7 @@ struct LifeTests {
         #expect(network.sfu.ufrags.count == 3 && network.sfu.ufrags[ours.key] == nil)
     }
 
-    @Test("ICE12, ICE1: after a restart media goes on, and moves when the new pair is nominated")
+    @Test("after an ICE restart media continue, and use the new pair when it is nominated")
     func ice12() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -153,7 +153,7 @@ struct LifeTests {
         #expect(remotes == [elsewhere.remote])
     }
 
-    /// A binding request with the relay's new credentials.
+    /// A Binding request with the SFU's new credentials.
     private func check(_ fragment: TrickleFragment, from sender: String, nominates: Bool) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             var writer = STUNMessageWriter(

@@ -5,11 +5,11 @@ import Testing
 
 @testable import PCastSFU
 
-/// How long a new viewer takes from its first frame to the live edge, without decoding.
+/// The time from a new viewer's first frame until it is at the live edge, without decoding.
 struct LiveEdgeTests {
-    /// The bound of the product, decoding included; here the network alone takes its time.
+    /// The limit of the product, which includes decoding. In this test, only the network takes time.
     private static let bound = TimeSpan.milliseconds(150)
-    /// From one key frame to the next, so that a viewer can join a known time after one.
+    /// The number of frames between key frames, so that a viewer can join at a known time after one.
     private static let keyFrameInterval = 250
 
     private struct Scene {
@@ -17,7 +17,7 @@ struct LiveEdgeTests {
         let publisher: CallPeer
         var broadcast: Broadcast
 
-        /// A stream that has been viewed for five seconds and has just had a key frame.
+        /// Starts a stream that has been viewed for five seconds and has just had a key frame.
         init(
             _ codec: Codec = .vp8, keyFrameSize: Int = 40_000, publishersDelay: TimeSpan = .milliseconds(10),
             answers: Bool = true, shards: Int = 1, maximumPeers: Int = 100
@@ -60,11 +60,11 @@ struct LiveEdgeTests {
     }
 
     @Test(
-        "A new viewer is at the live edge within the bound, whatever the age of the last key frame",
+        "a new viewer is at the live edge within the limit, whatever the age of the last key frame",
         arguments: [.vp8, .h264] as [Codec], [20, 300, 600, 1_000, 1_500, 1_900] as [Int64])
     func bound(codec: Codec, age: Int64) throws {
         var scene = try Scene(codec)
-        // The viewer has its keys 60 ms after it came.
+        // The viewer has its keys 60 ms after it joined.
         scene.send(for: .milliseconds(age - 20))
         let before = scene.publisher.keyFrameRequests
         let viewer = try scene.network.view()
@@ -75,16 +75,16 @@ struct LiveEdgeTests {
         #expect(joined.toLiveEdge <= Self.bound, "\(joined.toLiveEdge)")
         #expect(scene.broadcast.keepsTime(viewer.video.map(\.frame)))
         #expect(viewer.video.allSatisfy { scene.broadcast.isSame($0.frame) })
-        // An old key frame is shown at once, and a newer one follows it. What lies between is not sent.
+        // An old key frame is shown at once, followed by a newer one. The frames in between are not sent.
         let isOld = age >= 600
         #expect(scene.publisher.keyFrameRequests - before == (isOld ? 1 : 0))
-        // The newer key frame is large, and paced.
+        // The newer key frame is large and therefore paced.
         if isOld { #expect(joined.framesBefore <= 4 && joined.numbers[1] > joined.numbers[0] + 20, "\(joined)") }
         let live = Array(joined.numbers.dropFirst())
         #expect(live == Array(live[0]..<live[0] + live.count), "nothing is missing from there on")
     }
 
-    @Test("A viewer at another shard is at the live edge within the bound")
+    @Test("a viewer on another shard is at the live edge within the limit")
     func replica() throws {
         var scene = try Scene(shards: 2)
         let first = try scene.network.viewBeside()
@@ -98,7 +98,7 @@ struct LiveEdgeTests {
     }
 
     @Test(
-        "A viewer of a publisher that is far away receives all frames since the key frame at once"
+        "a viewer of a distant publisher receives all frames since the key frame at once"
     )
     func farPublisher() throws {
         var scene = try Scene(publishersDelay: .milliseconds(150))
@@ -112,7 +112,7 @@ struct LiveEdgeTests {
     }
 
     @Test(
-        "A source that makes no key frame on request delays the first viewer within the bound, others not"
+        "a source that makes no key frames on request delays only the first viewer, within the limit"
     )
     func unanswered() throws {
         var scene = try Scene(answers: false)
@@ -131,10 +131,10 @@ struct LiveEdgeTests {
     }
 
     @Test(
-        "Viewers who join all the time share key frames, which keep to their share, and keep to the bound"
+        "viewers that join continually share key frames within their share of the bit rate, and reach the live edge"
     )
     func storm() throws {
-        // A key frame that takes its share of the bitrate in two seconds.
+        // Such a key frame uses its share of the bit rate in two seconds.
         var scene = try Scene(keyFrameSize: 14_400, maximumPeers: 200)
         scene.send(for: .seconds(4 as Int64))
         let before = scene.publisher.keyFrameRequests
@@ -148,14 +148,14 @@ struct LiveEdgeTests {
         let requests = scene.publisher.keyFrameRequests - before
         scene.send(for: .seconds(2 as Int64))
         let joined = try joins.map { try scene.joined($0.viewer, at: $0.at) }
-        // A burst, one in each two seconds, and the one that those who join at the end still need.
+        // The maximum is a burst, one key frame in every two seconds, and one for the last viewers.
         #expect(requests <= Int(KeyFrameShare.burst) + Int(elapsed.seconds / 2) + 1, "\(requests)")
         #expect(joined.map(\.wait).max()! <= .milliseconds(150))
         let edges = joined.map(\.toLiveEdge).sorted()
         #expect(edges[94] <= Self.bound, "\(edges[94])")
     }
 
-    @Test("Key frames for new viewers: a few in a row, then one in each span in which it takes its share")
+    @Test("key frames for new viewers are limited to a few in a row, and then to one in each span of their share")
     func share() {
         let start = Instant(nanoseconds: 1_000_000_000_000)
         var share = KeyFrameShare()
@@ -169,7 +169,7 @@ struct LiveEdgeTests {
             now += .milliseconds(20)
         }
         #expect(granted == 30 + Int(KeyFrameShare.burst) - 1)
-        // A source that makes many by itself keeps nobody waiting for longer than a burst.
+        // A source that makes many key frames by itself delays new viewers by no more than a burst.
         for _ in 0..<100 { share.spend(cost, at: now) }
         #expect(!share.allowsRequest(at: now))
         #expect(share.allowsRequest(at: now + cost))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// What a viewer whose reports stay away is sent again unasked.
+/// Retransmissions without requests for a viewer whose reports are missing.
 struct ReportSilenceTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
     private static let roundTrip = TimeSpan.milliseconds(100)
@@ -12,7 +12,7 @@ struct ReportSilenceTests {
 
     private static func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
-    /// A viewer that has reported each so many milliseconds for two seconds, the last time at `start`.
+    /// Returns the detector of a viewer with regular reports for two seconds, the last one at `start`.
     private static func silence(each interval: Int64) -> MissingFeedbackDetector {
         var silence = MissingFeedbackDetector()
         for report in stride(from: -(2_000 / interval) * interval, through: 0, by: Int(interval)) {
@@ -21,7 +21,7 @@ struct ReportSilenceTests {
         return silence
     }
 
-    @Test("Who reports as it used to, fast or slowly, is sent nothing twice", arguments: [20, 50, 100, 250])
+    @Test("with regular reports, nothing is retransmitted without a request", arguments: [20, 50, 100, 250])
     func regular(interval: Int64) {
         var silence = Self.silence(each: interval)
         for time in 0..<3_000 as Range<Int64> {
@@ -30,7 +30,7 @@ struct ReportSilenceTests {
         }
     }
 
-    @Test("In a silence each moment since the last report is repaired once, as soon as a report on it is overdue")
+    @Test("while reports are missing, each moment is repaired once, as soon as a report on it is overdue")
     func overdue() throws {
         var silence = Self.silence(each: 100)
         var spans: [(span: Range<Instant>, at: Instant)] = []
@@ -47,7 +47,7 @@ struct ReportSilenceTests {
         for (span, now) in spans { #expect(now - span.upperBound < .milliseconds(250)) }
     }
 
-    @Test("A report ends it, and what it was about is not repaired any more")
+    @Test("a report ends the silence, and its time is not repaired any more")
     func ended() {
         var silence = Self.silence(each: 100)
         #expect(silence.takeUnreported(roundTrip: Self.roundTrip, at: Self.at(300)) != nil)
@@ -55,7 +55,7 @@ struct ReportSilenceTests {
         #expect(silence.takeUnreported(roundTrip: Self.roundTrip, at: Self.at(400)) == nil)
     }
 
-    @Test("Who is silent for a second is gone, and who never reported was never there")
+    @Test("nothing is repaired after a second of silence, or before the first report")
     func gone() {
         var silence = Self.silence(each: 100)
         #expect(silence.takeUnreported(roundTrip: Self.roundTrip, at: Self.at(1_001)) == nil)
@@ -63,7 +63,7 @@ struct ReportSilenceTests {
         #expect(never.takeUnreported(roundTrip: Self.roundTrip, at: Self.at(200)) == nil)
     }
 
-    @Test("Reports that become rarer for good are usual after a while")
+    @Test("reports that become permanently rarer count as usual after a while")
     func rarer() {
         var silence = Self.silence(each: 50)
         var repaired: [Int64] = []
@@ -74,14 +74,14 @@ struct ReportSilenceTests {
         #expect(!repaired.isEmpty && repaired.allSatisfy { $0 < 7_500 })
     }
 
-    @Test("Most pictures come in time over a hop that loses bursts, though no report does for a quarter of each second")
+    @Test("most frames arrive in time on a hop with bursts of losses that also drop reports")
     func lossy() throws {
         let late = try (11...15 as ClosedRange<UInt64>).map(Self.late)
-        // 117 of 18 000, and 268 where all is waited for.
+        // It is 117 of 18,000, and 268 without these retransmissions.
         #expect(late.reduce(0, +) < 190, "\(late)")
     }
 
-    /// How many of 3600 pictures come more than 350 ms after they were sent.
+    /// Returns how many of 3600 frames arrive more than 350 ms after they were sent.
     private static func late(seed: UInt64) throws -> Int {
         let network = VirtualNetwork(seed: seed)
         let publisher = try network.publish(.vp8)
@@ -91,7 +91,7 @@ struct ReportSilenceTests {
         let viewer = try network.view()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(.vp8)
-        // That so much is lost is known after some seconds.
+        // The loss is known after some seconds.
         broadcast.send(300, from: publisher, by: network)
         let settled = broadcast.sent.count
         for _ in 0..<60 {

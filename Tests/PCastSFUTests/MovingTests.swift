@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// Peers whose address changes while a stream runs.
+/// Peers whose address changes while a stream is running.
 struct MovingTests {
     private func stage(
         addresses: [TransportAddress]? = nil, movesPublisher: Bool
@@ -20,7 +20,7 @@ struct MovingTests {
         return (network, publisher, viewer, broadcast)
     }
 
-    /// The longest time without a picture, from one moment on.
+    /// Returns the longest time without a frame within a range of time.
     private func longestGap(_ viewer: CallPeer, from start: Instant, to end: Instant) -> TimeSpan {
         let arrivals = [start] + viewer.video.map(\.arrival).filter { $0 > start } + [end]
         return zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }.max() ?? .zero
@@ -31,7 +31,7 @@ struct MovingTests {
     }
 
     @Test(
-        "ICE7: a NAT that forgets a viewer, or a publisher, costs it less than half a second, and no session",
+        "a NAT rebinding of a viewer or a publisher interrupts its media for less than half a second",
         arguments: [true, false])
     func rebinding(movesPublisher: Bool) throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: movesPublisher)
@@ -47,7 +47,7 @@ struct MovingTests {
     }
 
     @Test(
-        "An interface that dies unnoticed costs less than a second, where there is another",
+        "a dead interface interrupts media for less than a second if there is another one",
         arguments: [true, false])
     func otherInterface(movesPublisher: Bool) throws {
         let addresses = [TransportAddress("10.1.0.2:5000")!, TransportAddress("10.2.0.2:5000")!]
@@ -64,7 +64,7 @@ struct MovingTests {
     }
 
     @Test(
-        "A network that is exchanged for another costs little more than the way there and back",
+        "a change of the network interrupts media for little more than a round trip",
         arguments: [true, false])
     func exchangedNetwork(movesPublisher: Bool) throws {
         let addresses = [TransportAddress("10.1.0.2:5000")!, TransportAddress("10.2.0.2:5000")!]
@@ -90,7 +90,7 @@ struct MovingTests {
         #expect(connections(publisher) == 1 && connections(viewer) == 1)
     }
 
-    @Test("A viewer that had no network for two seconds goes on by the next one that it gets")
+    @Test("a viewer that had no network for two seconds resumes on the next one")
     func withoutNetwork() throws {
         let addresses = [TransportAddress("10.1.0.2:5000")!, TransportAddress("10.2.0.2:5000")!]
         var (network, publisher, viewer, broadcast) = try stage(addresses: addresses, movesPublisher: false)
@@ -107,7 +107,7 @@ struct MovingTests {
         #expect(connections(viewer) == 1 && network.endedReason(of: viewer.id) == nil)
     }
 
-    @Test("ICE12: a restart by a new offer leaves keys, numbers and pictures alone", arguments: [true, false])
+    @Test("an ICE restart by a new offer does not change keys, sequence numbers or frames", arguments: [true, false])
     func restart(ofPublisher: Bool) throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: ofPublisher)
         let peer = ofPublisher ? publisher : viewer
@@ -135,7 +135,7 @@ struct MovingTests {
         #expect(connections(publisher) == 1 && connections(viewer) == 1)
     }
 
-    @Test("An answer to no restart, or to another offer, changes nothing")
+    @Test("an answer without a restart, or to another offer, is rejected without effect")
     func strayAnswer() throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
         let answer = try #require(viewer.answer)
@@ -153,12 +153,12 @@ struct MovingTests {
         #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(100))
     }
 
-    // MARK: Who is believed
+    // MARK: Authentication
 
     private let elsewhere = NetworkPath(
         local: VirtualNetwork.relayAddress, remote: TransportAddress("198.51.100.66:6666")!)
 
-    /// The last datagram of media or control that the peer sent.
+    /// Returns a function that gives the peer's last datagram of media or control.
     private func eavesdrop(_ network: VirtualNetwork, on peer: CallPeer) -> () -> [UInt8]? {
         var last: [UInt8]?
         network.onPeerSending = { bytes, sender, _ in
@@ -167,7 +167,7 @@ struct MovingTests {
         return { last }
     }
 
-    @Test("A packet that is sent a second time, or was changed, from elsewhere moves nobody", arguments: [true, false])
+    @Test("a repeated or modified packet from another address causes no migration", arguments: [true, false])
     func replay(ofPublisher: Bool) throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: ofPublisher)
         let heard = eavesdrop(network, on: ofPublisher ? publisher : viewer)
@@ -186,7 +186,7 @@ struct MovingTests {
         #expect(network.sfu.probedPaths.isEmpty)
     }
 
-    @Test("Who sends a peer's fresh packet before the peer does is asked once who it is, and gets nothing else")
+    @Test("an address that sends a peer's new packet first receives one check and nothing else")
     func stolenPacket() throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
         let heard = eavesdrop(network, on: viewer)
@@ -205,7 +205,7 @@ struct MovingTests {
         #expect(viewer.video.count >= counted + 48)
     }
 
-    @Test("A packet that was under way while its sender moved does not bring it back")
+    @Test("a packet that was delayed while its sender migrated does not reverse the migration")
     func latePacket() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -224,7 +224,7 @@ struct MovingTests {
         network.rebind(publisher)
         var new = old
         network.onPeerSending = nil
-        // The first packet by the new way is the second newest; then one that was late by the old one.
+        // The first packet on the new path is the second newest. It is followed by a late packet on the old path.
         new.remote = TransportAddress("10.0.0.4:5000")!
         network.inject(packets[2], from: new)
         network.run(for: .milliseconds(100))
@@ -236,7 +236,7 @@ struct MovingTests {
         #expect(probes == [new.remote])
     }
 
-    @Test("Browsers that only watch all report as SSRC 1: the one that moved is found among them")
+    @Test("among browsers that share the SSRC 1, the one that migrated is found")
     func sharedSource() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -259,7 +259,7 @@ struct MovingTests {
         }
     }
 
-    @Test("What leads to a peer is forgotten with it")
+    @Test("all keys of a peer are removed with it")
     func forgotten() throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
         network.rebind(viewer)

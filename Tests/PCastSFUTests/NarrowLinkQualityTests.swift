@@ -6,15 +6,15 @@ import Testing
 
 @testable import PCastSFU
 
-/// Rows of the data quality's tables that narrow links cause, with a publisher that heeds its congestion control.
+/// The data quality of streams over narrow links, with a publisher that obeys its congestion control.
 @Suite("Data quality over narrow links")
 struct NarrowLinkQualityTests {
-    /// Makes pictures of the size that there is room for, and none where there is room for next to nothing.
+    /// A publisher that adapts the size of its frames to the bandwidth, and sends no video if there is almost none.
     private struct Publisher {
-        /// All tracks together, on the wire.
+        /// The bit rate of all tracks on the wire.
         static let wanted = Bitrate.kilobits(900)
         private static let least = Bitrate.kilobits(160)
-        /// Of the sound, on the wire.
+        /// The bit rate of audio on the wire.
         private static let sound: Int64 = 80_000
 
         let peer: CallPeer
@@ -35,7 +35,7 @@ struct NarrowLinkQualityTests {
                 if hasSound { network.send(broadcast.sound.next(), from: peer) }
                 if !isCut {
                     let bits = room.bitsPerSecond - (hasSound ? Self.sound : 0)
-                    // Two packets of seventy bytes around them.
+                    // Each frame has two packets with seventy bytes of headers.
                     broadcast.pictures.frameSize = max(60, Int(bits / 8 / 50) - 140)
                     broadcast.pictures.keyFrameSize = broadcast.pictures.frameSize * 2
                     let isAsked = peer.beginnings > seen || wasCut
@@ -83,7 +83,7 @@ struct NarrowLinkQualityTests {
         peer.link.both { $0.rate = rate }
     }
 
-    @Test("Half of the viewers have room for half: they are told, the publisher lowers, the others learn why")
+    @Test("if half of the viewers are limited, the publisher lowers its bit rate, and each peer receives the cause")
     func lowered() throws {
         let (connected, viewers) = try playing(viewers: 2)
         var publisher = connected
@@ -101,7 +101,7 @@ struct NarrowLinkQualityTests {
         for peer in [publisher.peer] + viewers { #expect(rows(of: peer).count <= 8, "no flapping") }
     }
 
-    @Test("One narrow viewer among three is told, and nobody else")
+    @Test("one limited viewer of three is notified, and the others are not")
     func fewer() throws {
         let (connected, viewers) = try playing(viewers: 3)
         var publisher = connected
@@ -113,7 +113,7 @@ struct NarrowLinkQualityTests {
         #expect(rows(of: viewers[1]).isEmpty && rows(of: viewers[2]).isEmpty)
     }
 
-    @Test("The only viewer has room for sound alone: AudioOnly to both within three seconds, and back")
+    @Test("if the only viewer has bandwidth for audio alone, both ends receive AudioOnly within three seconds")
     func soundAlone() throws {
         let (connected, viewers) = try playing(viewers: 1)
         var publisher = connected
@@ -136,7 +136,7 @@ struct NarrowLinkQualityTests {
         #expect(try #require(rows(of: publisher.peer).last).status == .all)
     }
 
-    @Test("Most viewers have room for sound alone: the others get AudioOnly, NetworkLimited; NoData without sound")
+    @Test("if most viewers have bandwidth for audio alone, the others receive NetworkLimited")
     func withoutPicture() throws {
         for hasSound in [true, false] {
             let scene = NarrowLinkQualityTests()
@@ -150,7 +150,7 @@ struct NarrowLinkQualityTests {
         }
     }
 
-    @Test("The publisher's link is narrow: UploadLimited for it, PublisherLimited for its viewer")
+    @Test("if the publisher's link is narrow, it receives UploadLimited and its viewer PublisherLimited")
     func narrowUplink() throws {
         let (connected, viewers) = try playing(viewers: 1)
         var publisher = connected

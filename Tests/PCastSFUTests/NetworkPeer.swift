@@ -1,6 +1,6 @@
 import PCastCore
 
-/// A peer on the virtual network: a `DatagramMachine` and what the network has to know of it.
+/// A peer on the virtual network: a `DatagramMachine` with its addresses and link.
 protocol NetworkPeer: AnyObject {
     var addresses: [TransportAddress] { get }
     var link: VirtualNetwork.Link { get }
@@ -8,7 +8,7 @@ protocol NetworkPeer: AnyObject {
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
     func advance(to now: Instant)
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool
-    /// Takes out what the machine has to tell.
+    /// Takes the outputs of the machine.
     func collect(at now: Instant)
     func takeConnectionToOpen() -> TransportAddress?
     func pathOpened(_ path: NetworkPath, at now: Instant)

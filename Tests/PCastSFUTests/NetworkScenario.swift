@@ -1,16 +1,17 @@
 import PCastCore
 import PCastNetworkEmulation
 
-/// What befalls a broadcast over a network that is bad for some seconds and then heals: all of it by one number.
+/// The random conditions of a broadcast: a network that is bad for some seconds and then heals. They depend on one
+/// seed.
 struct NetworkScenario {
-    /// Something bad between one peer and the relay.
+    /// An impairment of the link between one peer and the SFU.
     struct Trouble {
-        /// 0 is the publisher, others are viewers.
+        /// 0 is the publisher; other values are viewers.
         let peer: Int
         let start, end: TimeSpan
         let up, down: LinkConditions
         let blocksUDP: Bool
-        /// The translator before the peer forgets when it starts.
+        /// Whether the peer's NAT loses its bindings at the start.
         let rebinds: Bool
     }
 
@@ -20,10 +21,10 @@ struct NetworkScenario {
     let seed: UInt64
     let codec: Codec
     let frameSize: Int
-    /// Percent of key frames that the encoder makes of its own accord.
+    /// The number of frames between key frames; 0 if the encoder makes none without a request.
     let keyFrameInterval: Int
     let offersTCP: Bool
-    /// When each viewer comes, and whether it leaves again.
+    /// The time at which each viewer joins, and whether it leaves.
     let viewers: [(arrival: TimeSpan, leaves: Bool)]
     let delays: [TimeSpan]
     let troubles: [Trouble]
@@ -84,10 +85,10 @@ struct NetworkScenario {
         return conditions
     }
 
-    /// From the publisher to a viewer, once the network has healed.
+    /// The delay from the publisher to a viewer after the network has healed.
     func longestWay(to viewer: Int) -> TimeSpan { delays[0] + delays[viewer] }
 
-    /// The link of a peer at a time.
+    /// The link of a peer at a time since the start.
     func link(of peer: Int, at age: TimeSpan) -> VirtualNetwork.Link {
         var link = VirtualNetwork.Link()
         link.delay = delays[peer]

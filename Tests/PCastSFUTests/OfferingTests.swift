@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastSFU
 
-/// The relay makes the offer, and a peer is let in by its answer.
+/// Peers that are admitted by their answer to an offer of the SFU.
 @Suite struct OfferingTests {
-    @Test("A publisher and a viewer that answer our offers are in a stream like all others")
+    @Test("a publisher and a viewer that answer the SFU's offers take part in a stream")
     func bothAnswer() throws {
         let network = VirtualNetwork()
         let publishing = try network.answerAsPublisher()
@@ -34,7 +34,7 @@ import Testing
         #expect(viewing.peer.packets(ssrc).count == 10)
     }
 
-    @Test("Who never answers is forgotten when its time for setting up is over, and leaves its place")
+    @Test("a peer that does not answer is removed at its setup deadline")
     func unanswered() throws {
         let network = VirtualNetwork()
         let first = try network.answerAsPublisher(terms: PeerOptions(setupLimit: .seconds(5 as Int64)))
@@ -54,7 +54,7 @@ import Testing
         #expect(left == 0)
     }
 
-    @Test("Answers that do not fit are refused by name, and the offer stands")
+    @Test("unusable answers are rejected with the reason, and the offer remains valid")
     func badAnswers() throws {
         let network = VirtualNetwork()
         let publishing = try network.answerAsPublisher()
@@ -83,7 +83,7 @@ import Testing
         #expect(refusal { for index in 0..<2 { $0.media[index].direction = .receiveOnly } } == .wrongDirection)
         #expect(refusal { for index in 0..<2 { $0.media[index].direction = .inactive } } == .wrongDirection)
         #expect(refusal { for index in 0..<2 { $0.media[index].rtpMaps = [] } }?.problemCodes == ["codec", "codec"])
-        // Half of a stream is none.
+        // One of two tracks is not enough.
         #expect(refusal { $0.media[1].rtpMaps = [] }?.problemCodes == ["codec"])
         #expect(refusal { $0.bundle = nil }?.problemCodes == ["no-bundle", "no-bundle"])
         #expect(refusal { $0.bundle = ["audio"] }?.problemCodes == ["not-bundled"])
@@ -98,7 +98,7 @@ import Testing
         #expect(network.run { publishing.peer.isConnected })
     }
 
-    @Test("A stream's end takes back what was offered of it; who leaves before answering leaves nothing")
+    @Test("the end of a stream withdraws its offers, and a peer that leaves before its answer has no state")
     func withdrawn() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("An offer without an answer has a peer's place") func places() throws {
+    @Test("an unanswered offer counts as a peer") func places() throws {
         let network = VirtualNetwork()
         var count = 0
         while network.sfu.hasRoom {
@@ -130,9 +130,9 @@ import Testing
         }
     }
 
-    // MARK: Terms
+    // MARK: Options
 
-    @Test("Only the media and the codecs that the terms name are offered and taken") func media() throws {
+    @Test("only the media and codecs of the options are offered and accepted") func media() throws {
         let network = VirtualNetwork()
         let sound = try network.answerAsPublisher(terms: PeerOptions(media: [.audio]))
         #expect(sound.offer.media.map(\.kind) == [.audio])
@@ -151,7 +151,7 @@ import Testing
         #expect(deaf.session.media.filter { $0.direction != .inactive }.map(\.type) == [.video])
     }
 
-    @Test("Who is not connected in its time fails, and who is may stay") func setupLimit() throws {
+    @Test("a peer that is not connected within its setup limit fails") func setupLimit() throws {
         let network = VirtualNetwork()
         let terms = PeerOptions(setupLimit: .seconds(5 as Int64))
         let prompt = try network.answerAsPublisher(terms: terms)
@@ -165,7 +165,7 @@ import Testing
         #expect(network.endedReason(of: prompt.id) == nil && prompt.peer.isConnected)
     }
 
-    @Test("A publisher that brings no data in its time fails; one that does stays until it stops") func abandoned()
+    @Test("a publisher that sends no data within its limit fails") func abandoned()
         throws
     {
         let network = VirtualNetwork()
@@ -189,7 +189,7 @@ import Testing
         #expect(network.endedReason(of: patient.id) == nil)
     }
 
-    @Test("A publisher that rests because nobody watches is not abandoned; and a viewer without data is")
+    @Test("a publisher that is paused without viewers does not fail, but a viewer without data does")
     func resting() throws {
         let network = VirtualNetwork()
         let terms = PeerOptions(abandonLimit: .seconds(5 as Int64))
@@ -201,7 +201,7 @@ import Testing
         network.run(for: .seconds(20 as Int64))
         #expect(network.endedReason(of: publisher.id) == nil)
 
-        // Somebody watches, and nothing comes.
+        // There is a viewer, but no data arrives.
         let viewer = try network.view(terms: PeerOptions(abandonLimit: .seconds(3 as Int64)))
         #expect(network.run { viewer.isConnected })
         network.run(for: .seconds(4 as Int64))

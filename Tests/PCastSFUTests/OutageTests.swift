@@ -4,9 +4,9 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// A client that has no way to the platform for a while.
+/// A client without a connection to the platform for a while.
 struct OutageTests {
-    @Test("A call that could not send for longer than its log lasts goes on with a new key frame")
+    @Test("a call that could not send for longer than its log lasts resumes with a new key frame")
     func goesOnAfterOutage() throws {
         let network = VirtualNetwork(offersTCP: true)
         network.link.carriesUDP = false
@@ -25,7 +25,7 @@ struct OutageTests {
         publisher.pathClosed(
             NetworkPath(transport: broken.transport, local: broken.remote, remote: broken.local), at: network.now)
         let requests = publisher.keyFrameRequests
-        // Two packets each, and the log has room for 1024.
+        // Each frame has two packets, and the log has a capacity of 1024.
         for _ in 0..<600 { publisher.connection.send(frames.next(), at: network.now) }
         network.settle(publisher)
         #expect(network.run { publisher.keyFrameRequests > requests })
@@ -36,7 +36,7 @@ struct OutageTests {
         #expect(viewer.video.last?.frame.bytes == keyFrame.bytes)
     }
 
-    @Test("JB2: after an outage of either end the next picture is a new one", arguments: [true, false])
+    @Test("after an outage of either end the next frame is a new one", arguments: [true, false])
     func goesOnWithTheNewest(isViewers: Bool) throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -55,7 +55,7 @@ struct OutageTests {
         #expect(numbers.count > 80)
     }
 
-    @Test("A peer that is gone leaves no connection behind")
+    @Test("the connections of a peer that has left are closed")
     func closesConnections() throws {
         let network = VirtualNetwork(offersTCP: true)
         network.link.carriesUDP = false

@@ -2,17 +2,18 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// A publisher with an encoder that heeds its congestion control: 30 pictures and 50 packets of sound a second.
+/// A publisher whose encoder obeys its congestion control, with 30 frames and 50 packets of audio per second.
 ///
-/// A key frame takes half a second's share, and the pictures after it pay for that, as an encoder's rate control does.
+/// A key frame uses the share of almost half a second, and the following frames are smaller, as with an encoder's rate
+/// control.
 struct PacedPublisher {
     private static let tick = TimeSpan.milliseconds(10)
-    /// Of the sound on the wire, and around the packets of a picture.
+    /// The bit rate of audio on the wire.
     private static let soundBitrate: Int64 = 80_000
     private static let overhead = 1.08
 
     let peer: CallPeer
-    /// What its pictures take where nothing holds them back.
+    /// The bit rate of video without limits.
     let content: Bitrate
     private(set) var pictures = TestFrames(.vp8)
     private(set) var keyFrames = 0
@@ -20,7 +21,7 @@ struct PacedPublisher {
     private var beginnings = 0
     private var nextPicture: Instant
     private var nextSound: Instant
-    /// Bytes that key frames took ahead.
+    /// The number of bytes that key frames used in advance.
     private var debt = 0.0
 
     init(_ peer: CallPeer, content: Bitrate, at now: Instant) {
@@ -35,7 +36,7 @@ struct PacedPublisher {
         Bitrate(bitsPerSecond: Int64(Double(video.bitsPerSecond) * overhead) + soundBitrate)
     }
 
-    /// What the pictures may take.
+    /// The bit rate that is available for video.
     private var room: Bitrate {
         guard let target = peer.connection.estimate?.target else { return content }
         let video = Double(max(target.bitsPerSecond - Self.soundBitrate, 0)) / Self.overhead

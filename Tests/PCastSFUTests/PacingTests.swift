@@ -5,11 +5,11 @@ import Testing
 
 @testable import PCastSFU
 
-/// How a viewer's packets leave the relay.
+/// The pacing of packets from the SFU to a viewer.
 struct PacingTests {
     private static let count = 120
 
-    /// Says a frame of many packets.
+    /// Sends a frame of many packets.
     private func sayLargeFrame(from publisher: ScriptedPeer, sequence: UInt16, timestamp: UInt32) {
         for index in 0..<Self.count {
             let start: [UInt8] =
@@ -21,7 +21,7 @@ struct PacingTests {
     }
 
     @Test(
-        "CC11: a frame that came at once leaves in bursts of 5 ms, whole within 200 ms, and sound does not wait for it")
+        "a frame that arrives at once is sent in bursts of 5 ms within 200 ms, without delaying audio")
     func cc11() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
@@ -46,8 +46,8 @@ struct PacingTests {
             let times = video.map { $0.arrival - began }
             #expect(times[Self.count - 1] < .milliseconds(20 + 210))
             #expect(times[Self.count - 1] > .milliseconds(20 + 50))
-            // The rate that takes the frame out within 200 ms, and 5 ms of it; the end, which is no more than other pictures
-            // are, leaves together: 16 ms.
+            // The first packets leave at the rate that sends the frame within 200 ms, in bursts of 5 ms. The last ones
+            // are no more than a usual frame and leave together, which takes 16 ms.
             let burst = times.indices.map { first in
                 times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
             }
@@ -56,12 +56,12 @@ struct PacingTests {
             let sound = viewer.packets.first { $0.payload.count < 10 }
             #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
         }
-        // Nobody waits for anybody.
+        // No viewer waits for another.
         let last = viewers.map { $0.packets.filter { $0.payload.count > 1_000 }.last?.arrival }
         #expect(Set(last).count == 1)
     }
 
-    /// Says a picture of packets of one size, and has the relay hear all of them before it may speak.
+    /// Sends a frame of packets of equal size. The SFU receives all of them before it may send.
     private func give(
         _ count: Int, of size: Int, from publisher: ScriptedPeer, to network: VirtualNetwork, sequence: UInt16,
         timestamp: UInt32, isKeyFrame: Bool
@@ -79,14 +79,14 @@ struct PacingTests {
         network.settleRelay()
     }
 
-    @Test("IO2: the packets of a picture that came together leave side by side for each viewer, and in order")
+    @Test("packets of a frame that arrive together are sent to each viewer consecutively and in order")
     func sideBySide() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
         let viewers = try (0..<3).map { _ in try network.scriptViewer() }
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
         for viewer in viewers {
-            // With the first report the pace of the beginning ends.
+            // The first report ends the initial pace.
             viewer.report { $0.receiverReport(ssrc: 9) }
             network.settle(viewer)
         }
@@ -99,7 +99,7 @@ struct PacingTests {
             else { return }
             sent.append((path.remote, header.sequenceNumber, bytes.count))
         }
-        // Of what is taken for granted of a path 12.5 kB may leave at once.
+        // With the bandwidth that is assumed for a path, 12.5 kB may leave at once.
         for (picture, count) in [2, 9, 4].enumerated() {
             sent = []
             let number = 1_010 + 10 * UInt16(picture)
@@ -115,7 +115,7 @@ struct PacingTests {
             #expect(Set(sent.map(\.size)).count == 1)
             network.run(for: .milliseconds(33))
         }
-        // More leaves in bursts.
+        // Larger frames leave in bursts.
         sent = []
         give(12, of: 1_100, from: publisher, to: network, sequence: 1_050, timestamp: 200_000, isKeyFrame: false)
         #expect(sent.count == 3 * 3)
@@ -123,7 +123,7 @@ struct PacingTests {
         #expect(sent.count == 3 * 12)
     }
 
-    @Test("who is heard of next is only thought of: strangers, publishers and many viewers may be expected")
+    @Test("`expect` prefetches state and changes nothing, for unknown sources, publishers and many viewers")
     func expectation() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -136,7 +136,7 @@ struct PacingTests {
         paths.withUnsafeBufferPointer { network.sfu.expect(from: Span(_unsafeElements: $0)) }
         #expect(network.sfu.expectedViewers.count == 18)
         #expect(network.sfu.deadline == deadline)
-        // With or without it a report is a report.
+        // Reports are processed in the same way after the prefetch.
         for viewer in viewers {
             viewer.report { $0.receiverReport(ssrc: 9) }
             network.settle(viewer)
@@ -145,13 +145,13 @@ struct PacingTests {
         #expect(network.sfu.unknownSourceDatagrams == 0)
     }
 
-    @Test("NACK3: what is asked for again in masses leaves at the pace, and sound does not wait for it")
+    @Test("a large number of retransmissions is paced and does not delay audio")
     func nack3() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
         let viewer = try network.scriptViewer()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        // With the first report the pace of the beginning ends.
+        // The first report ends the initial pace.
         viewer.report { $0.receiverReport(ssrc: 9) }
         network.settle(viewer)
         network.run(for: .milliseconds(100))
@@ -161,7 +161,7 @@ struct PacingTests {
         let source = try #require(viewer.media(.video).remoteSources.first)
         let numbers = viewer.packets(source.ssrc).map(\.header.sequenceNumber).suffix(60)
         try #require(numbers.count == 60)
-        // Again and again, as who means harm does.
+        // The same packets are requested repeatedly, as an attacker would do.
         for _ in 0..<10 {
             viewer.report {
                 _ = $0.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: Array(numbers).span)
@@ -181,13 +181,13 @@ struct PacingTests {
             times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
         }
         #expect((burst.max() ?? 0) <= 5)
-        // 60 packets of 1.15 kB at two and a half times what is assumed of a path.
+        // These are 60 packets of 1.15 kB at two and a half times the assumed bandwidth.
         #expect(times[59] - times[0] >= .milliseconds(70))
         let sound = viewer.packets.first { $0.payload.count < 10 }
         #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
     }
 
-    @Test("CC1: sound, pictures, repetitions and probes bear the numbers of one count, without a gap")
+    @Test("audio, video, retransmissions and probes share one transport-wide sequence without gaps")
     func cc1() throws {
         let network = VirtualNetwork(seed: 5)
         network.link.loss = 3
@@ -209,12 +209,12 @@ struct PacingTests {
         var broadcast = Broadcast(.h264)
         broadcast.send(200, from: publisher, by: network)
         #expect(numbers.count > 500)
-        // Sound, pictures, and the repetitions of pictures at least.
+        // There are at least audio, video and the retransmissions of video.
         #expect(sources.count >= 3)
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
     }
 
-    @Test("CC8: who reports no arrivals is not probed")
+    @Test("a viewer that does not report arrivals is not probed")
     func cc8() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -226,7 +226,7 @@ struct PacingTests {
         #expect(viewer.packets(source.rtxSSRC).isEmpty)
     }
 
-    @Test("a publisher and a viewer on a good network find that out, and are told")
+    @Test("a publisher and a viewer on a good network receive a high estimate")
     func estimates() throws {
         let network = VirtualNetwork(seed: 3)
         let publisher = try network.publish(.h264)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import PCastSFU
 
-/// Viewers of H.264 whose publisher sends its parameter sets in unusual ways.
+/// H.264 viewers whose publisher sends its parameter sets in unusual ways.
 struct ParameterSetTests {
-    /// Pictures of one packet or more, sent by rules of the test's own.
+    /// A publisher that sends frames of one or more packets, preceded by what the test adds.
     private final class Stage {
         let network: VirtualNetwork
         let publisher: ScriptedPeer
         var sequence: UInt16 = 1000
         private(set) var frame: UInt32 = 0
-        /// The numbers of key frames that were sent.
+        /// The numbers of the key frames that were sent.
         private(set) var keyFrames: [UInt32] = []
 
         init(shards: Int = 1, layers: [String] = []) throws {
@@ -29,7 +29,7 @@ struct ParameterSetTests {
             sequence &+= 1
         }
 
-        /// Sends a picture with what `head` says before it, and lets it arrive.
+        /// Sends a frame after the packets that `head` sends, and lets it arrive.
         func send(isKeyFrame: Bool = false, _ head: (Stage) -> Void = { _ in }) {
             head(self)
             if isKeyFrame { keyFrames.append(frame) }
@@ -56,7 +56,7 @@ struct ParameterSetTests {
     static let pps: [UInt8] = [0x68, 0xCB, 0x83, 0xCB, 0x20]
     static let stap: [UInt8] = [0x78, 0, UInt8(sps.count)] + sps + [0, UInt8(pps.count)] + pps
 
-    /// How a publisher sends its parameter sets.
+    /// The manners in which publishers send parameter sets.
     enum Manner: String, CaseIterable {
         case once, rarely, underThePrevious, underThePreviousInPackets, underTheirOwn, beforeEach, pictureSetFirst
         case betweenOthers, fragmented
@@ -98,7 +98,7 @@ struct ParameterSetTests {
         }
     }
 
-    @Test("a late joiner sees a picture within a key frame interval, and nothing without", arguments: Manner.allCases)
+    @Test("a late viewer sees video within a key frame interval in every manner", arguments: Manner.allCases)
     func lateJoiner(manner: Manner) throws {
         let stage = try Stage()
         stage.play(61, keyFrameInterval: 15, Self.head(manner))
@@ -108,16 +108,16 @@ struct ParameterSetTests {
         let first = try #require(viewer.video.first?.frame)
         #expect(first.isKeyFrame)
         #expect(viewer.video.count >= 26, "\(viewer.video.count) frames")
-        // In step from the first on, and each of them a picture.
+        // Frames have regular timestamps from the first one on, and each has a picture.
         let times = viewer.video.map(\.frame.timestamp.ticks)
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 3000 })
         #expect(viewer.connection.statistics.packetsLost == 0)
-        // The viewer's decoder has both sets before the first slice.
+        // The decoder receives both parameter sets before the first slice.
         let types = Self.types(first.bytes)
         let slice = try #require(types.firstIndex(of: 5))
         let sequenceSet = try #require(types.firstIndex(of: 7))
         #expect(types[sequenceSet..<slice].contains(8), "\(types)")
-        // No more than for a stream that has its sets in each key frame: a joiner asks once.
+        // A viewer requests one key frame, as with a stream that has its parameter sets in each key frame.
         #expect(stage.publisher.pictureLossIndications <= 8)
     }
 
@@ -130,7 +130,7 @@ struct ParameterSetTests {
         }
     }
 
-    @Test("a late joiner's first packets are the parameter sets, under the timestamp of the key frame, in order")
+    @Test("a late viewer first receives the parameter sets, with the timestamp of the key frame and in order")
     func firstPackets() throws {
         let stage = try Stage()
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
@@ -147,7 +147,7 @@ struct ParameterSetTests {
         #expect(packets.count { $0.payload == Self.stap } == 1, "once, and not before each key frame")
     }
 
-    @Test("parameter sets under the timestamp of the picture before go on under that of the picture behind")
+    @Test("parameter sets with the timestamp of the frame before are sent with that of the frame after them")
     func retimed() throws {
         let stage = try Stage()
         let viewer = try stage.network.scriptViewer()
@@ -165,7 +165,7 @@ struct ParameterSetTests {
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
     }
 
-    @Test("parameter sets before a picture that refers to others do not answer a request for a key frame")
+    @Test("parameter sets before a frame that is not an IDR picture do not answer a request for a key frame")
     func noAnswer() throws {
         let stage = try Stage()
         stage.play(31, keyFrameInterval: 1_000, Self.head(.beforeEach))
@@ -175,7 +175,7 @@ struct ParameterSetTests {
         stage.play(20, keyFrameInterval: 1_000, Self.head(.beforeEach))
         #expect(stage.publisher.pictureLossIndications >= asked + 2, "it is asked again")
         let source = try #require(viewer.media(.video).remoteSources.first)
-        // It begins with the only IDR picture, and with no other that has parameter sets.
+        // It begins with the only IDR picture, and not with another frame that has parameter sets.
         #expect(viewer.packets(source.ssrc).prefix(4).map { $0.payload[0] } == [0x78, 0x65, 0x78, 0x41])
         stage.send(isKeyFrame: true)
         #expect(viewer.packets(source.ssrc).last?.payload[0] == 0x65)
@@ -185,7 +185,7 @@ struct ParameterSetTests {
         #expect(stage.publisher.pictureLossIndications == granted)
     }
 
-    @Test("a viewer at another shard begins with the parameter sets that the home has heard")
+    @Test("a viewer on another shard begins with the parameter sets that the home shard received")
     func replica() throws {
         let stage = try Stage(shards: 2)
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
@@ -198,7 +198,7 @@ struct ParameterSetTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 3000 })
     }
 
-    @Test("a joiner on a link that loses packets gets the inserted parameter sets by retransmission", arguments: 1...6)
+    @Test("a viewer on a lossy link receives the inserted parameter sets by retransmission", arguments: 1...6)
     func lossy(seed: Int) throws {
         let stage = try Stage()
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
@@ -210,7 +210,7 @@ struct ParameterSetTests {
         #expect(viewer.video.count >= 80, "\(viewer.video.count) frames")
     }
 
-    @Test("a change of layers begins with the parameter sets of the new one")
+    @Test("a switch of layers begins with the parameter sets of the new layer")
     func layers() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
@@ -242,7 +242,7 @@ struct ParameterSetTests {
         }
         func filling(_ layer: Int) -> [UInt8] { [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)] }
         func idr(_ layer: Int) -> [UInt8] { [0x65, 0x88, 0x84] + filling(layer) }
-        // Each layer has a picture parameter set of its own content.
+        // Each layer has a picture parameter set with different contents.
         send { [Self.sps, Self.pps + [UInt8($0)], idr($0)] }
         let viewer = try network.scriptViewer()
         #expect(network.run { viewer.isConnected })

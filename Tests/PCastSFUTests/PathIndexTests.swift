@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastSFU
 
-@Suite("Which peer a path is of")
+@Suite("Assignment of paths to peers")
 struct PathIndexTests {
     private var index = PathIndex()
     private let paths = (1...4).map { number in
@@ -18,7 +18,7 @@ struct PathIndexTests {
         return known
     }
 
-    @Test("Those that are expected are told, and found in any order, more often than they were expected, or not at all")
+    @Test("expected paths are reported, and found in any order and any number of times")
     mutating func order() {
         #expect(expect(paths) == [.viewer(0), .viewer(1), .viewer(2)])
         for number in [1, 1, 0, 2, 2] { #expect(index.place(of: paths[number]) == .viewer(number)) }
@@ -27,7 +27,7 @@ struct PathIndexTests {
         #expect(index.place(of: paths[0]) == .viewer(0))
     }
 
-    @Test("What has changed since counts: another peer, none, and one that was unknown")
+    @Test("changes after `expect` are effective: another peer, no peer, and a new path")
     mutating func changes() {
         #expect(expect(paths).count == 3)
         index[paths[0]] = .publisher(7)
@@ -39,12 +39,12 @@ struct PathIndexTests {
         index[paths[2]] = nil
         index[paths[3]] = .viewer(9)
         #expect(index.place(of: paths[2]) == nil && index.place(of: paths[3]) == .viewer(9))
-        // Who was expected and did not come is of no matter to the next.
+        // A path that was expected and not used has no effect on the next lookups.
         #expect(expect([paths[3]]) == [.viewer(9)])
         #expect(index.place(of: paths[0]) == .publisher(7))
     }
 
-    @Test("Paths that differ in the near end or in how are different paths of one peer's address")
+    @Test("paths that differ in local address or transport are different")
     mutating func kinds() {
         var other = paths[0]
         other.local.port = 10

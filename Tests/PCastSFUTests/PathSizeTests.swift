@@ -5,15 +5,16 @@ import Testing
 
 @testable import PCastSFU
 
-/// A path of 1280 bytes, the least that IPv6 allows: 1232 bytes of UDP payload.
+/// A path with an MTU of 1280 bytes, the minimum of IPv6, which leaves 1232 bytes of UDP payload.
 ///
-/// What is never larger needs no path MTU discovery, so the sockets leave IP_MTU_DISCOVER as the kernel has it: nothing of
-/// ours is fragmented, and packets of a foreign publisher that are larger than a path which says so are.
+/// Datagrams that are never larger need no path MTU discovery, so the sockets keep the kernel's setting of
+/// `IP_MTU_DISCOVER`. The SFU's own datagrams are never fragmented. Larger packets of another vendor's publisher may
+/// be.
 struct PathSizeTests {
     private static let limit = 1232
 
     @Test(
-        "DTLS4, RTP9: no datagram of ours is larger than any path: handshakes, media, repairs and reports",
+        "handshakes, media, retransmissions and reports fit into every path",
         arguments: [Codec.h264, .vp8])
     func everything(codec: Codec) throws {
         let network = VirtualNetwork(seed: 3)
@@ -39,7 +40,7 @@ struct PathSizeTests {
         for kind in ["relay rtp", "peer rtp", "relay dtls", "peer dtls"] { #expect(largest[kind] ?? 0 > 0) }
     }
 
-    @Test("What browsers make nearly too large is passed on, and repaired, within the limit")
+    @Test("packets of browsers that nearly reach the limit are forwarded and retransmitted within it")
     func browsers() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -55,7 +56,7 @@ struct PathSizeTests {
         }
         network.link.loss = 0
         viewer.link.loss = 20
-        // 1200 bytes without the tag are what libwebrtc fills (kVideoMtu), twelve of them the header.
+        // libwebrtc fills packets of 1200 bytes without the tag (`kVideoMtu`), of which twelve are the header.
         for number in 0..<300 as Range<UInt16> {
             let begin: [UInt8] =
                 number == 0 ? [0x10, 0x10, 0, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01] : [0x10, 0x11, 0, 0]

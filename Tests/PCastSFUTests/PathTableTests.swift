@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastSFU
 
-@Suite("Places by their paths, looked up in steps")
+@Suite("Table of peers by path")
 struct PathTableTests {
     private static let local = TransportAddress("127.0.0.1:9")!
 
@@ -20,12 +20,12 @@ struct PathTableTests {
         return found
     }
 
-    @Test("Whatever is noted, changed and removed, it has what a dictionary has", arguments: UInt64(1)...8)
+    @Test("after any changes the table has the same contents as a dictionary", arguments: UInt64(1)...8)
     func changes(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var table = PathTable()
         var wanted: [NetworkPath: PeerIndex] = [:]
-        // Most are there while they become more, and few when they become fewer.
+        // Most paths are present while the table grows, and few while it shrinks.
         for step in 0..<6_000 {
             let path = Self.path(Int(random.next() % 400))
             if random.next() % 100 < (step / 1_500 % 2 == 0 ? 70 : 30) {
@@ -47,7 +47,7 @@ struct PathTableTests {
         #expect(Self.found([Self.path(1)], in: &table).isEmpty)
     }
 
-    @Test("Of a third of a million some have a tag in common, and are told apart")
+    @Test("paths with the same tag are distinguished")
     func tags() {
         let paths = (0..<330_000).map(Self.path)
         var table = PathTable()
@@ -59,7 +59,7 @@ struct PathTableTests {
         #expect(stride(from: 1, to: paths.count, by: 2).allSatisfy { table[paths[$0]] == nil })
     }
 
-    @Test("Those that are looked up together are told in their order, each as often as it is asked for")
+    @Test("paths that are looked up together are reported in order, as often as they are requested")
     func order() {
         var table = PathTable()
         for number in 0..<5 { table[Self.path(number)] = .publisher(number) }

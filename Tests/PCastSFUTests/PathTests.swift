@@ -3,10 +3,10 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// Peers that move, and addresses that come back with others behind them.
+/// Peers that migrate, and addresses that are used by another peer later.
 struct PathTests {
     @Test(
-        "ICE1: a viewer whose address dies goes on by its other one, and so does a publisher",
+        "a viewer or publisher whose address dies continues on its other address",
         arguments: [true, false])
     func ice1(movesPublisher: Bool) throws {
         let network = VirtualNetwork()
@@ -32,7 +32,7 @@ struct PathTests {
         #expect(network.endedReason(of: peer.id) == nil)
     }
 
-    @Test("ICE13: an address that comes back with another peer behind it is that peer's, and stays so")
+    @Test("an address that another peer uses later belongs to that peer")
     func ice13() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -44,7 +44,7 @@ struct PathTests {
         let second = try network.view(addresses: first.addresses)
         broadcast.send(50, from: publisher, by: network)
         #expect(second.isConnected && second.video.count >= 30)
-        // The first fails after 30 s; the second does not go with it.
+        // The first viewer fails after 30 s, and the second remains.
         for _ in 0..<35 {
             broadcast.send(5, from: publisher, by: network)
             network.run(for: .milliseconds(900))
@@ -56,7 +56,7 @@ struct PathTests {
         #expect(second.video.count >= counted + 48)
     }
 
-    @Test("ICE14: where datagrams do not pass media goes by a connection, and by datagrams when that is gone")
+    @Test("media use ICE-TCP if UDP is blocked, and UDP after the connection is lost")
     func iceTCP() throws {
         let network = VirtualNetwork(offersTCP: true)
         let publisher = try network.publish(.vp8)

@@ -4,11 +4,11 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// What the relay asks of publishers whose packets are the test's own, and what it never asks.
+/// The pause requests that scripted publishers receive, and their absence.
 struct PauseRequestTests {
     private func ssrc(_ publisher: ScriptedPeer, _ type: MediaType) -> UInt32? { publisher.media(type).localSSRC }
 
-    /// Sends picture and sound each 33 ms.
+    /// Sends video and audio every 33 ms.
     private func send(
         _ count: Int, _ video: inout ScriptedVideo, from publisher: ScriptedPeer, _ network: VirtualNetwork
     ) {
@@ -32,7 +32,7 @@ struct PauseRequestTests {
         }
     }
 
-    @Test("Who did not agree on pauses is never asked for one")
+    @Test("a publisher that did not negotiate pause requests receives none")
     func notAgreed() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network, RTCPFeedback.all.subtracting([.pause, .pauseWithoutWait]))
@@ -44,7 +44,7 @@ struct PauseRequestTests {
         #expect(publisher.pauseMessages.isEmpty && !viewer.video.isEmpty)
     }
 
-    @Test("Video that cannot be asked for key frames is not paused, as nobody could say when it begins anew")
+    @Test("video without feedback for key frames is not paused, because it could not be resumed at a key frame")
     func noKeyFrames() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network, [.nack, .pause, .pauseWithoutWait])
@@ -54,7 +54,7 @@ struct PauseRequestTests {
         #expect(publisher.pauseMessages.allSatisfy { $0.message.ssrc == ssrc(publisher, .audio) })
     }
 
-    @Test("With the first request to resume a key frame is asked for; both name the stream")
+    @Test("the first request to resume is accompanied by a request for a key frame")
     func resumesWithKeyFrame() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)
@@ -77,11 +77,11 @@ struct PauseRequestTests {
         let pictures = asked.filter { $0.message.ssrc == ssrc(publisher, .video) }
         #expect(asked.allSatisfy { $0.message.kind == .resume } && pictures.count * 2 == asked.count)
         #expect(asked.first.map { $0.arrival - joined } == .milliseconds(10))
-        // A source that is slow to come back is not asked for more than it does anyway.
+        // A slow source is not asked for more key frames than it sends anyway.
         #expect(pictures.count > 10 && publisher.pictureLossIndications == 1)
     }
 
-    @Test("A source that comes back without a key frame is asked for one")
+    @Test("a source that resumes without a key frame is asked for one")
     func resumesWithoutKeyFrame() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)
@@ -99,7 +99,7 @@ struct PauseRequestTests {
         #expect(viewer.video.count == 2)
     }
 
-    @Test("Who says goodbye for a stream is not asked about it any more (RTCP6), and goes on with the other")
+    @Test("after a BYE for one of its streams, a publisher receives requests for the other only")
     func goodbye() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)
@@ -116,7 +116,7 @@ struct PauseRequestTests {
         #expect(network.endedReason(of: publisher.id) == nil)
     }
 
-    @Test("A publisher that never pauses is asked each second, and forwarded to whoever comes all the same")
+    @Test("a publisher that never pauses is asked once per second, and its media are forwarded to new viewers")
     func neverPauses() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)
@@ -129,7 +129,7 @@ struct PauseRequestTests {
         #expect(viewer.video.count > 10)
     }
 
-    @Test("What is missing of before a pause is not asked for any more")
+    @Test("packets from before a pause are no longer requested")
     func abandonsMissing() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)
@@ -147,7 +147,7 @@ struct PauseRequestTests {
         #expect(before > 0 && requests() == after)
     }
 
-    @Test("A key frame is asked for even where all the room would go to a list of lost packets")
+    @Test("a key frame is requested even if a list of lost packets would fill the report")
     func roomForKeyFrameRequest() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// A publisher rests while nobody takes its stream (RFC 7728).
+/// A publisher is paused while nobody subscribes to its stream (RFC 7728).
 struct PauseTests {
     private func connectedPublisher(_ network: VirtualNetwork, _ stream: StreamID? = nil) throws -> CallPeer {
         let publisher = try network.publish(.vp8, stream: stream ?? VirtualNetwork.stream)
@@ -13,7 +13,7 @@ struct PauseTests {
         return publisher
     }
 
-    /// A publisher that has been paused for a while.
+    /// Returns a publisher that has been paused for a while.
     private func pausedPublisher(_ network: VirtualNetwork, _ broadcast: inout Broadcast) throws -> CallPeer {
         let publisher = try connectedPublisher(network)
         broadcast.send(250, from: publisher, by: network)
@@ -30,9 +30,9 @@ struct PauseTests {
         network.sfu.statistics(of: publisher.id)?.packets ?? -1
     }
 
-    // MARK: When
+    // MARK: Conditions
 
-    @Test("A stream that nobody takes is paused two seconds after its first packet, and nothing of it comes any more")
+    @Test("a stream without viewers is paused two seconds after its first packet, and sends nothing more")
     func pauses() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -43,7 +43,7 @@ struct PauseTests {
         #expect(publisher.isPaused(.video) && publisher.isPaused(.audio))
         #expect(network.events.contains(.mediaStarted(publisher.id)))
         network.run(for: .milliseconds(10))
-        // It said after which packet.
+        // The publisher reported its last sequence number.
         for track in [network.sfu.streams[0].receiver.video, network.sfu.streams[0].receiver.audio] {
             let last = try #require(track?.pause?.lastSequenceNumber)
             #expect(last == track?.statistics?.highestSequenceNumber)
@@ -54,7 +54,7 @@ struct PauseTests {
         #expect(publisher.events.count { $0 == .paused(.video) || $0 == .paused(.audio) } == 2)
     }
 
-    @Test("Two seconds after its last viewer it is paused; who is back before finds it as it was")
+    @Test("a stream is paused two seconds after its last viewer left, and not if another joins before")
     func lastViewerLeaves() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -72,7 +72,7 @@ struct PauseTests {
         #expect(publisher.isPaused(.video) && publisher.isPaused(.audio))
     }
 
-    @Test("A viewer that was let in and never came keeps a stream awake no longer than it is waited for")
+    @Test("a viewer that never connects delays a pause only until its setup deadline")
     func viewerThatNeverComes() throws {
         let network = VirtualNetwork(setupTimeout: .seconds(10 as Int64))
         let publisher = try connectedPublisher(network)
@@ -85,7 +85,7 @@ struct PauseTests {
         #expect(publisher.isPaused(.video) && publisher.isPaused(.audio))
     }
 
-    @Test("Only the track that nobody takes is paused")
+    @Test("only the track without subscribers is paused")
     func oneTrack() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -99,7 +99,7 @@ struct PauseTests {
         #expect(!publisher.isPaused(.video) && viewer.video.count > 40)
     }
 
-    @Test("Of two publishers the one that nobody watches is paused")
+    @Test("of two publishers, only the one without viewers is paused")
     func twoPublishers() throws {
         let network = VirtualNetwork()
         let (first, second) = (try connectedPublisher(network), try connectedPublisher(network, StreamID("other")))
@@ -122,13 +122,13 @@ struct PauseTests {
 
     // MARK: Joining
 
-    /// How long after its call of view a viewer has the first picture, of a source that makes one each 20 ms.
+    /// Returns how long after its request a viewer has the first frame of a source with one frame every 20 ms.
     private func joinTime(isPaused: Bool, publisher near: TimeSpan, viewer far: TimeSpan) throws -> TimeSpan {
         let network = VirtualNetwork()
         network.link.delay = near
         let publisher = try connectedPublisher(network)
         var broadcast = Broadcast(.vp8)
-        // One that is watched is kept awake, and one that is not has seen its last key frame long ago.
+        // A stream with a viewer is not paused. A stream without one had its last key frame long ago.
         let watcher = isPaused ? nil : try network.view()
         broadcast.send(250, from: publisher, by: network)
         #expect(publisher.isPaused(.video) == (watcher == nil))
@@ -142,18 +142,18 @@ struct PauseTests {
     }
 
     @Test(
-        "No join is longer for a pause, by more than one picture's interval",
+        "a pause delays no join by more than one frame interval",
         arguments: [1, 10, 50, 200] as [Int64], [1, 10, 50, 200] as [Int64])
     func joins(near: Int64, far: Int64) throws {
         let (near, far) = (TimeSpan.milliseconds(near), TimeSpan.milliseconds(far))
         let playing = try joinTime(isPaused: false, publisher: near, viewer: far)
         let paused = try joinTime(isPaused: true, publisher: near, viewer: far)
         #expect(paused <= playing + Broadcast.interval)
-        // For the viewer one round trip of checks and two of the handshake, with which the picture comes.
+        // The viewer needs one round trip for checks and two for the handshake, and the frame arrives with its end.
         #expect(paused >= far * 6)
     }
 
-    @Test("A viewer of a paused stream sees all that comes from its first key frame on, and no NACK is sent")
+    @Test("a viewer of a paused stream receives all frames from its first key frame on, without a NACK")
     func seesEverything() throws {
         let network = VirtualNetwork()
         var broadcast = Broadcast(.vp8)
@@ -176,7 +176,7 @@ struct PauseTests {
         #expect(publisher.connection.statistics.packetsRetransmitted == 0)
     }
 
-    @Test("Of many who join together, all see the key frame that the publisher begins anew with")
+    @Test("viewers that join together all receive the key frame at which the publisher resumes")
     func manyJoin() throws {
         let network = VirtualNetwork()
         var broadcast = Broadcast(.vp8)
@@ -188,7 +188,7 @@ struct PauseTests {
         #expect(viewers.allSatisfy { $0.video.first.flatMap { broadcast.number(of: $0.frame) } == first })
     }
 
-    @Test("What was made while it was paused is not sent, and pictures before the first key frame after it neither")
+    @Test("frames from the pause, and frames before the first key frame after it, are not sent")
     func beginsWithKeyFrame() throws {
         let network = VirtualNetwork()
         var broadcast = Broadcast(.vp8)
@@ -205,7 +205,7 @@ struct PauseTests {
         #expect(viewer.video.map(\.frame.bytes) == [keyFrame.bytes])
     }
 
-    @Test("Nobody is shown what comes from before the pause, be it ever so new")
+    @Test("no viewer receives frames from before the pause, however recent they are")
     func showsNothingOld() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
@@ -220,9 +220,9 @@ struct PauseTests {
         #expect(first >= joined && seen == Array(first..<first + seen.count) && seen.count > 10)
     }
 
-    // MARK: Meanwhile
+    // MARK: During a pause
 
-    @Test("A publisher that is paused for a minute is there all the time, and nothing is lost by it")
+    @Test("a publisher that is paused for a minute stays connected, and no packet counts as lost")
     func longPause() throws {
         let network = VirtualNetwork()
         var broadcast = Broadcast(.vp8)
@@ -242,7 +242,7 @@ struct PauseTests {
         let sfu = network.sfu.statistics(of: publisher.id)
         #expect(sfu?.packetsLost == 0 && sfu?.nackCount == 0)
 
-        // Sender reports tell the time of what comes first after the pause, by their own extrapolation.
+        // Sender reports state the time of the first frames after the pause by extrapolation.
         let frames = viewer.video.map(\.frame) + viewer.audio
         #expect(viewer.video.count > 140 && viewer.audio.count > 140)
         for frame in frames {
@@ -257,12 +257,12 @@ struct PauseTests {
         #expect(received.video?.resynchronizations == 0)
     }
 
-    @Test("A clock that ran away meanwhile is reported with the first packet after the pause (RTCP1)")
+    @Test("a clock that drifted during a pause is reported with the first packet after it")
     func clockRunsAway() throws {
         let network = VirtualNetwork()
         var broadcast = Broadcast(.vp8)
         let publisher = try pausedPublisher(network, &broadcast)
-        // 100 ms of sound more than time has passed.
+        // Audio advances 100 ms more than the time that passed.
         broadcast.sound.firstTicks += 4800
         _ = try network.view()
         func error() throws -> TimeSpan {
@@ -277,7 +277,7 @@ struct PauseTests {
         #expect(abs(difference.nanoseconds) < 2_000_000)
     }
 
-    @Test("A viewer that stays through a pause loses nothing by it, and its picture stands still once")
+    @Test("a viewer that stays during a pause loses no frame, and its video freezes once")
     func throughAPause() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -286,7 +286,8 @@ struct PauseTests {
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: publisher, by: network)
         for _ in 0..<60 { video.send(from: publisher, by: network) }
-        // It pauses for reasons of its own, numbers going on and time as it passes, past half a round of the clock.
+        // The publisher pauses by itself. Its sequence numbers continue, and its timestamps advance by more than half
+        // of their range.
         let pause = TimeSpan.seconds(60 as Int64)
         network.run(for: pause)
         video.timestamp &+= UInt32(pause.seconds * 90_000)
@@ -305,7 +306,7 @@ struct PauseTests {
 
     // MARK: Loss
 
-    @Test("With three datagrams of ten lost either way it rests and wakes all the same", arguments: UInt64(1)...20)
+    @Test("with 30 % loss in both directions a stream is still paused and resumed", arguments: UInt64(1)...20)
     func loss(seed: UInt64) throws {
         let network = VirtualNetwork(seed: seed)
         network.link.jitter = .milliseconds(15)
@@ -318,12 +319,13 @@ struct PauseTests {
             broadcast.send(150, from: publisher, by: network)
             #expect(!publisher.isPaused(.video) && !publisher.isPaused(.audio), "round \(round)")
             #expect(viewer.audio.count > 40, "round \(round)")
-            // What becomes of its packets on their way to the viewer is another matter.
+            // The packets may still be lost on the way to the viewer.
             #expect(network.sfu.streams[0].layers[0].log.newestKeyFrame != nil, "round \(round)")
             leave(viewer, network)
             broadcast.send(100 + Int(seed) * 10, from: publisher, by: network)
             guard seed > 10 else { continue }
-            // One with a number that is past is refused once a second at most (RFC 7728, section 8.5), if that is not lost.
+            // A request with an old pause ID is refused at most once per second (RFC 7728, section 8.5), and the
+            // refusal may be lost.
             for _ in 0..<5 where !publisher.isPaused(.video) || !publisher.isPaused(.audio) {
                 broadcast.send(50, from: publisher, by: network)
             }
@@ -331,7 +333,7 @@ struct PauseTests {
         }
     }
 
-    @Test("A viewer that comes just as the pause is asked for has its picture soon", arguments: 0..<12)
+    @Test("a viewer that joins while a pause is being requested receives video soon", arguments: 0..<12)
     func race(step: Int) throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)

@@ -4,9 +4,9 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// What viewers are asked to wait, and whose clock they wait by.
+/// The playout delay that viewers receive, and the clock on which it is based.
 struct PlayoutDelayTests {
-    @Test("JB5: viewers wait as long as the network needs, unless the stream or their own token says otherwise")
+    @Test("viewers delay frames only as the network requires, unless the stream or their token states a delay")
     func jb5() throws {
         let network = VirtualNetwork(seed: 4)
         let publisher = try network.publish(.vp8)
@@ -21,7 +21,7 @@ struct PlayoutDelayTests {
         #expect(longer.minimum == .milliseconds(500) && longer.maximum == .seconds(10))
     }
 
-    @Test("JB6: viewers of a stream that all show at the same time are told when, and agree on the relay's clock")
+    @Test("viewers of a stream with synchronized playout receive the delay and agree on the SFU's clock")
     func jb6() throws {
         let network = VirtualNetwork(seed: 5)
         let publisher = try network.publish(.vp8, terms: PeerOptions(playout: .milliseconds(300)))

@@ -5,9 +5,10 @@ import Testing
 
 @testable import PCastSFU
 
-/// What viewers are told of time by publishers that report nothing, or something odd (RFC 3550, section 6.4).
+/// The capture times that viewers receive if a publisher's sender reports are missing or unusual (RFC 3550, section
+/// 6.4).
 struct PublisherReportTests {
-    /// What a publisher says of a track each half second.
+    /// The sender reports of a track, sent each half second.
     enum Manner: CaseIterable {
         case right, nothing, zero, sinceBoot, twoClocks, wrongTimestamps, goodbye, beyondTheEnd
     }
@@ -29,7 +30,8 @@ struct PublisherReportTests {
             #expect(network.run { publisher.isConnected })
         }
 
-        /// Plays for so many spans of 20 ms; a picture and a packet of sound that leave together belong together.
+        /// Sends video and audio for a number of spans of 20 ms. A frame and an audio packet that are sent together are
+        /// synchronous.
         func play(_ count: Int) {
             for index in 0..<count {
                 pictures.timestamp = 1_000 &+ ticks(90_000)
@@ -78,7 +80,7 @@ struct PublisherReportTests {
         }
     }
 
-    /// The last report of each of a viewer's tracks, and the mapping that it tells.
+    /// Returns the sender reports of one track that a viewer has received.
     private static func reports(_ viewer: ScriptedPeer, _ type: MediaType) -> [SenderInformation] {
         guard let source = viewer.media(type).remoteSources.first else { return [] }
         return viewer.control.flatMap { compound in
@@ -91,7 +93,7 @@ struct PublisherReportTests {
         }
     }
 
-    @Test("viewers are told of both tracks, by the relay's clock, and in step", arguments: Manner.allCases)
+    @Test("viewers receive synchronized sender reports of both tracks by the SFU's clock", arguments: Manner.allCases)
     func told(manner: Manner) throws {
         let stage = try Stage(manner)
         stage.play(75)
@@ -100,7 +102,7 @@ struct PublisherReportTests {
         try Self.expectSync(viewer, at: VirtualNetwork.clock.wallTime(at: stage.network.now))
     }
 
-    @Test("so are viewers at another shard", arguments: [.nothing, .zero] as [Manner])
+    @Test("viewers on another shard receive synchronized capture times", arguments: [.nothing, .zero] as [Manner])
     func toldBeside(manner: Manner) throws {
         let stage = try Stage(manner, shards: 2)
         stage.play(75)
@@ -111,7 +113,7 @@ struct PublisherReportTests {
         let sounds = viewer.audio.suffix(50)
         #expect(pictures.count == 50 && sounds.count == 50)
         #expect(pictures.allSatisfy { $0.captureTime != nil } && sounds.allSatisfy { $0.captureTime != nil })
-        // What left together is captured together.
+        // Frames that were sent together have the same capture time.
         let picture = try #require(pictures.last?.captureTime)
         let sound = try #require(sounds.last?.captureTime)
         #expect(abs((picture - sound).milliseconds) <= 25)
@@ -123,7 +125,7 @@ struct PublisherReportTests {
         for report in video + audio {
             #expect(abs((WallTime(ntpTimestamp: report.ntpTimestamp) - now).milliseconds) < 10_000)
         }
-        // When the last picture and the last sound were captured, as a viewer works it out.
+        // Calculates the capture time of the last packet as a viewer does.
         func captured(_ type: MediaType, _ report: SenderInformation, _ rate: ClockRate) throws -> WallTime {
             let source = try #require(viewer.media(type).remoteSources.first)
             let packet = try #require(viewer.packets(source.ssrc).last)

@@ -5,12 +5,12 @@ import Testing
 
 @testable import PCastSFU
 
-/// Rows of the data quality's tables, caused by what the network does to real peers.
-@Suite("Data quality at the relay")
+/// The data quality that real peers receive because of the network.
+@Suite("Data quality at the SFU")
 struct QualityTests {
     private let network = VirtualNetwork()
 
-    /// A publisher and a viewer, some seconds after they met.
+    /// Returns a publisher and a viewer that have been connected for some seconds.
     private func playing(_ broadcast: inout Broadcast) throws -> (publisher: CallPeer, viewer: CallPeer) {
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected })
@@ -30,7 +30,7 @@ struct QualityTests {
         DataQuality(status: status, reason: reason)
     }
 
-    @Test("On a good network no row is told, with joining, leaving and a pause between")
+    @Test("on a good network there is no data-quality event, even after joins, leaves and pauses")
     func good() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -45,7 +45,7 @@ struct QualityTests {
         for peer in [publisher, viewer, second] { #expect(rows(of: peer).isEmpty) }
     }
 
-    @Test("The publisher's link is cut: NoData within two seconds to both, and good again when it is back")
+    @Test("if the publisher's link is cut, both ends receive NoData within two seconds, and good after its recovery")
     func publisherCut() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -66,7 +66,7 @@ struct QualityTests {
         #expect(rows(of: viewer) == [row(.noData, .publisherLimited), .good])
     }
 
-    @Test("A viewer's link is cut: NoData for it, and nothing for anybody else")
+    @Test("if a viewer's link is cut, that viewer alone receives NoData")
     func viewerCut() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -81,7 +81,7 @@ struct QualityTests {
         #expect(rows(of: publisher).isEmpty && rows(of: other).isEmpty)
     }
 
-    @Test("A publisher's link loses much: UploadLimited for it, PublisherLimited for its viewers")
+    @Test("if a publisher's link loses much, it receives UploadLimited and its viewers PublisherLimited")
     func publisherLoses() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -95,7 +95,7 @@ struct QualityTests {
         #expect(rows(of: viewer).last == .good)
     }
 
-    @Test("A publisher's link that lost much and then is cut: NoData, UploadLimited")
+    @Test("if a publisher's link loses much and is then cut, it receives NoData with UploadLimited")
     func publisherLosesAll() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, _) = try playing(&broadcast)
@@ -106,7 +106,7 @@ struct QualityTests {
         #expect(rows(of: publisher) == [row(.all, .uploadLimited), row(.noData, .uploadLimited)])
     }
 
-    @Test("A viewer's link loses much: DownloadLimited for it alone")
+    @Test("if a viewer's link loses much, that viewer alone receives DownloadLimited")
     func viewerLoses() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -119,7 +119,7 @@ struct QualityTests {
         for other in others { #expect(rows(of: other).isEmpty) }
     }
 
-    @Test("Two in a hundred lost, and late by chance: no row")
+    @Test("a loss of 2 % with jitter causes no data-quality event")
     func littleLoss() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -131,7 +131,7 @@ struct QualityTests {
         #expect(rows(of: publisher).isEmpty && rows(of: viewer).isEmpty)
     }
 
-    @Test("A publisher that keeps its picture back says so: AudioOnly, None for viewers, and no row for itself")
+    @Test("viewers of a publisher that reports withheld video receive AudioOnly with None")
     func withheld() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -155,7 +155,7 @@ struct QualityTests {
         #expect(rows(of: viewer).last == .good)
     }
 
-    @Test("A publisher that does not say so and stops sending of its own accord is told by its reports' counts")
+    @Test("a publisher that stops sending without a report is detected by its sender reports' counts")
     func idle() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
@@ -167,7 +167,7 @@ struct QualityTests {
         #expect(rows(of: viewer) == [row(.audioOnly, .none)])
     }
 
-    @Test("A stream of sound alone: AudioOnly, None")
+    @Test("viewers of a stream with audio alone receive AudioOnly with None")
     func soundAlone() throws {
         let publisher = try network.publish(nil)
         #expect(network.run { publisher.isConnected })

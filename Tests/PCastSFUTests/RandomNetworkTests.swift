@@ -4,10 +4,10 @@ import PCastNetworkEmulation
 import PCastSFU
 import Testing
 
-/// A publisher, the relay and up to four viewers over networks that chance has made bad: whatever happens on them, no
-/// frame comes twice, altered or out of its time, no nonce is used twice, and all is well again when they have healed.
+/// A publisher, the SFU and up to four viewers over random bad networks.
 ///
-/// `PCAST_SEED=N` plays one seed again; `PCAST_FULL=1` plays all 500.
+/// No frame may arrive twice, modified or at a wrong time, and no nonce may be used twice. After the networks have
+/// healed, all frames must arrive again. `PCAST_SEED=N` runs one seed again; `PCAST_FULL=1` runs all 500.
 struct RandomNetworkTests {
     private static let seeds: [UInt64] = {
         let environment = ProcessInfo.processInfo.environment
@@ -15,13 +15,13 @@ struct RandomNetworkTests {
         return Array(1...(environment["PCAST_FULL"] == "1" ? 500 : 60))
     }()
 
-    /// After which the frames of all have to flow again.
+    /// The time after which frames must flow again.
     private static let recovery = TimeSpan.seconds(8)
-    /// What a picture may take beside the delays of its links, once all is well.
+    /// The maximum time of a frame in addition to the delays of the links, after recovery.
     private static let margin = TimeSpan.milliseconds(100)
 
     @Test(
-        "through any network: nothing twice, altered or late for good, and well again after it heals", arguments: seeds)
+        "on any network frames arrive unmodified and in time, and completely after it has healed", arguments: seeds)
     func holds(seed: UInt64) throws {
         let scenario = NetworkScenario(seed: seed)
         let network = VirtualNetwork(seed: seed, offersTCP: scenario.offersTCP)

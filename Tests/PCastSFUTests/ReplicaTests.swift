@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// A stream whose viewers are at two shards.
+/// A stream with viewers on two shards.
 struct ReplicaTests {
     private struct Stage {
         let network: VirtualNetwork
@@ -29,7 +29,7 @@ struct ReplicaTests {
         mutating func send(_ count: Int) { broadcast.send(count, from: publisher, by: network) }
     }
 
-    @Test("Both viewers see and hear all of it, at the same time", arguments: [.vp8, .h264] as [Codec])
+    @Test("viewers on both shards receive all audio and video at the same time", arguments: [.vp8, .h264] as [Codec])
     func whole(codec: Codec) throws {
         var stage = try Stage(codec)
         stage.send(300)
@@ -44,7 +44,7 @@ struct ReplicaTests {
         #expect(stage.network.peerShard?.peerCount == 1 && stage.network.sfu.peerCount == 2)
     }
 
-    @Test("What is lost on the way to the home, and on the way from the replica, is repaired", arguments: 1...4)
+    @Test("packets that are lost before the home shard or after the replica are retransmitted", arguments: 1...4)
     func losses(seed: Int) throws {
         var stage = try Stage(
             seed: UInt64(seed), link: .init(loss: 3, delay: .milliseconds(20), jitter: .milliseconds(3)))
@@ -56,7 +56,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test("A viewer who comes to a replica later sees a picture within the way there and back")
+    @Test("a viewer that joins a replica later sees video within a round trip")
     func joining() throws {
         var stage = try Stage()
         stage.send(200)
@@ -69,7 +69,7 @@ struct ReplicaTests {
         #expect(stage.beside.video.count >= 295)
     }
 
-    @Test("A replica that is made later knows what the publisher said before: its layers' sources, and its clocks")
+    @Test("a new replica has the state that the publisher sent only once, such as SSRCs of layers and clocks")
     func beginning() throws {
         let network = VirtualNetwork(shards: 2)
         let publisher = try network.publish(.vp8, audio: true, layers: 3)
@@ -104,7 +104,7 @@ struct ReplicaTests {
         #expect(wanted.0 == wanted.1)
     }
 
-    @Test("Of a replica that has ended no link counts any more")
+    @Test("the links of a replica that has ended no longer count")
     func links() throws {
         var stage = try Stage()
         stage.send(200)
@@ -115,7 +115,7 @@ struct ReplicaTests {
         #expect(stage.network.sfu.streams[0].replicas.map(\.takers) == [StreamReplica.Takers()])
     }
 
-    @Test("Who has lost its picture at a replica has a key frame made")
+    @Test("a request for a key frame at a replica reaches the publisher")
     func keyFrame() throws {
         var stage = try Stage()
         stage.send(100)
@@ -126,7 +126,7 @@ struct ReplicaTests {
         #expect(stage.publisher.keyFrameRequests == requests + 1)
     }
 
-    @Test("A publisher rests when nobody takes its stream at either shard, and wakes up for a viewer of a replica")
+    @Test("a publisher is paused when no shard has subscribers, and resumes for a viewer of a replica")
     func resting() throws {
         var stage = try Stage()
         stage.send(100)
@@ -146,7 +146,7 @@ struct ReplicaTests {
     }
 
     @Test(
-        "The replica ends with its stream, and tells its viewers why",
+        "a replica ends with its stream, and its viewers receive the reason",
         arguments: [.ended, .failed] as [StreamEndedReason])
     func ending(reason: StreamEndedReason) throws {
         var stage = try Stage()
@@ -161,7 +161,7 @@ struct ReplicaTests {
         #expect(network.run { network.sfu.peerCount == 0 && network.peerShard?.streams.count == 0 })
     }
 
-    @Test("A replica whose home is never heard of ends by itself")
+    @Test("a replica ends by itself if its home shard is silent")
     func forgotten() throws {
         var stage = try Stage()
         stage.send(50)
@@ -170,7 +170,7 @@ struct ReplicaTests {
         #expect(network.run(within: .seconds(8)) { network.endedReason(of: stage.beside.id) == .failed })
     }
 
-    @Test("The publisher is asked for what the links of both shards' viewers carry")
+    @Test("the publisher is asked for the bit rate that the links of both shards' viewers carry")
     func sharedLimit() throws {
         var stage = try Stage()
         var narrow = VirtualNetwork.Link(delay: .milliseconds(20))
@@ -183,7 +183,7 @@ struct ReplicaTests {
         #expect(home != nil && home == replica)
     }
 
-    @Test("Figures are of the stream, whichever shard its viewers are at")
+    @Test("the metrics of a stream cover the viewers of all shards")
     func figures() throws {
         var stage = try Stage()
         stage.send(100)

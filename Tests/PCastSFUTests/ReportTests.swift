@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastSFU
 
-/// Times and counts that the relay tells, and retransmissions.
+/// Sender reports, retransmissions and counters.
 struct ReportTests {
-    @Test("RTCP3: a publisher's clock an hour off: sound and picture agree, by the relay's clock")
+    @Test("if a publisher's clock is an hour off, audio and video are synchronized by the SFU's clock")
     func rtcp3() throws {
         let network = VirtualNetwork()
         let hour = TimeSpan.seconds(3600 as Int64)
@@ -25,13 +25,13 @@ struct ReportTests {
             let number = try #require(broadcast.number(of: frame))
             let said = try #require(broadcast.sent[number].captureTime)
             let captured = try #require(frame.captureTime)
-            // Late by the way from the publisher to the relay, which nobody can know.
+            // It is late by the delay from the publisher to the SFU, which is unknown.
             let error = captured - (said - hour) - .milliseconds(10)
             #expect(abs(error.nanoseconds) < 2_000_000)
         }
     }
 
-    @Test("RTCP1: the first report of each track comes with its first packets, to a late joiner too")
+    @Test("the first sender report of each track comes with its first packets, also for a late viewer")
     func rtcp1() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -48,14 +48,14 @@ struct ReportTests {
         }
     }
 
-    @Test("reports leave with packets, and alone where there are none")
+    @Test("reports are sent with packets, and alone if there are none")
     func company() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         let viewer = try network.scriptViewer()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(.vp8)
-        // What reports wait for does not come in their own time.
+        // The intervals do not match those of reports.
         for _ in 0..<300 {
             broadcast.send(1, from: publisher, by: network)
             network.run(for: .milliseconds(13))
@@ -70,7 +70,7 @@ struct ReportTests {
         #expect((2...3).contains(alone.count))
     }
 
-    @Test("who lacks a packet has a turn of its own, and the others are not asked for its sake")
+    @Test("a retransmission is scheduled for its viewer alone")
     func ownTurn() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -93,7 +93,7 @@ struct ReportTests {
         #expect(viewer.packets(source.rtxSSRC).count == 1)
     }
 
-    @Test("NACK5, NACK2: a NACK is answered under RTX's own SSRC and numbers, once in a round trip")
+    @Test("a NACK is answered with RTX's own SSRC and sequence numbers, at most once per round trip")
     func nack() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
@@ -132,7 +132,7 @@ struct ReportTests {
         #expect(network.sfu.statistics(of: viewer.id)?.nackCount == 3)
     }
 
-    @Test("SRTP1: no number is ever sent twice, whatever the viewers ask for and the publisher repeats")
+    @Test("no sequence number is sent twice, whatever viewers request and the publisher repeats")
     func srtp1() throws {
         let network = VirtualNetwork(seed: 5)
         network.link.loss = 4
@@ -157,10 +157,10 @@ struct ReportTests {
 }
 
 extension ScriptedPeer {
-    /// When the first sender report of that SSRC came.
+    /// The arrival of the first sender report of an SSRC; nil if there is none.
     func firstReport(of ssrc: UInt32) -> Instant? { reports(of: ssrc).first }
 
-    /// When sender reports of that SSRC came.
+    /// The arrivals of the sender reports of an SSRC.
     func reports(of ssrc: UInt32) -> [Instant] {
         control.filter { compound in
             var reader = RTCPReader()

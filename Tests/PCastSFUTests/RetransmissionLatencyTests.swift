@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// How long viewers are asked to hold pictures, so that what is lost can be sent again in time.
+/// The time for which viewers are asked to hold frames, so that retransmissions arrive in time.
 struct RepairDelayTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
     private static let look = TimeSpan.milliseconds(500)
@@ -17,20 +17,20 @@ struct RepairDelayTests {
         return repair.delay(roundTrip: roundTrip)
     }
 
-    @Test("Where nothing is lost nothing is held, and a single loss changes nothing")
+    @Test("without losses no frame is held, and a single loss changes nothing")
     func clean() {
         #expect(delay(of: Array(repeating: 0, count: 60)) == .zero)
         #expect(delay(of: Array(repeating: 0, count: 40) + [0.05] + Array(repeating: 0, count: 5)) == .zero)
     }
 
-    @Test("2 % are held for one answer, 5 % for two")
+    @Test("2 % of loss add the time of one answer, and 5 % add that of two")
     func losses() {
         let answer = NACKRequester.interval(roundTrip: .milliseconds(100))
         #expect(delay(of: Array(repeating: 0.02, count: 20)) == answer + .milliseconds(35))
         #expect(delay(of: Array(repeating: 0.05, count: 20)) == answer * 2 + .milliseconds(40))
     }
 
-    @Test("By chance 2 % are hardly ever taken for more, at the beginning or later; and 6 % are found in seven seconds")
+    @Test("a loss of 2 % rarely counts as more, and 6 % are detected within seven seconds")
     func chance() {
         let answer = NACKRequester.interval(roundTrip: .milliseconds(100)) + .milliseconds(35)
         var tooLong = 0
@@ -42,7 +42,8 @@ struct RepairDelayTests {
         #expect(tooLong <= 5 && tooShort <= 5, "of 500: too long \(tooLong), too short \(tooShort)")
     }
 
-    /// What congestion control says of a hop that loses each packet for itself: a mean of windows of seventy packets.
+    /// Returns the loss rates that congestion control measures on a hop with independent losses: a mean of windows of
+    /// seventy packets.
     private static func losses(of share: Double, looks: Int, seed: UInt64) -> [Double] {
         var generator = SeededGenerator(seed: seed)
         var rate: Double?
@@ -55,7 +56,7 @@ struct RepairDelayTests {
         }
     }
 
-    @Test("What the first looks said is corrected when enough looks say less")
+    @Test("a high value of the first measurements is corrected when enough later ones are lower")
     func corrected() {
         let answer = NACKRequester.interval(roundTrip: .milliseconds(100))
         let once = answer + .milliseconds(35)
@@ -68,7 +69,7 @@ struct RepairDelayTests {
     }
 
     @Test(
-        "A viewer behind a hop that loses 2 % is asked to hold pictures for one answer, whatever was lost while it joined",
+        "a viewer on a hop with 2 % loss holds frames for one answer, whatever was lost while it joined",
         arguments: 1...12 as ClosedRange<UInt64>)
     func joining(seed: UInt64) throws {
         let network = VirtualNetwork(seed: seed)
@@ -91,14 +92,14 @@ struct RepairDelayTests {
         #expect(try #require(asked.last) > .zero)
     }
 
-    @Test("It is held for half a minute after the last of it")
+    @Test("frames are held for half a minute after the last loss")
     func memory() {
         let lossy = Array(repeating: 0.02, count: 20)
         #expect(delay(of: lossy + Array(repeating: 0, count: 50)) > .zero)
         #expect(delay(of: lossy + Array(repeating: 0, count: 90)) == .zero)
     }
 
-    @Test("A path is calm until something is lost, waits or comes unevenly, and again after 20 seconds without")
+    @Test("a path has low jitter until a loss, a queue or jitter occurs, and again after 20 seconds without them")
     func calm() {
         var path = LowJitterDetector()
         path.observe(loss: 0, queue: .milliseconds(3), jitter: .milliseconds(2), at: Self.start)
@@ -111,7 +112,7 @@ struct RepairDelayTests {
         }
     }
 
-    @Test("A viewer is asked for it, by its own hop's losses and by the publisher's", arguments: [true, false])
+    @Test("a viewer holds frames because of losses on its own hop or the publisher's", arguments: [true, false])
     func asked(isViewers: Bool) throws {
         let network = VirtualNetwork(seed: 5)
         let lossy = VirtualNetwork.Link(loss: 5, delay: .milliseconds(50))

@@ -4,9 +4,9 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// What of a packet passes through the relay, what is made anew, and with which packet a layer begins.
+/// The parts of a packet that the SFU forwards or rewrites, and the packet with which a layer begins.
 struct RewritingTests {
-    @Test("SW9: what belongs to one hop is written anew, and what belongs to the picture passes as it is")
+    @Test("header extensions of one hop are rewritten, and those of the frame are forwarded")
     func sw9() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
@@ -34,10 +34,10 @@ struct RewritingTests {
             let rid = block.rid(in: packet.bytes.span, by: map)
             let sendTime = block.absoluteSendTime(in: packet.bytes.span, by: map)
             #expect(passed.videoOrientation == said.videoOrientation)
-            // How long pictures wait is the viewer's link's affair, which the relay knows.
+            // The playout delay depends on the viewer's link, which the SFU measures.
             #expect(passed.playoutDelay != nil && passed.playoutDelay != said.playoutDelay)
             #expect(passed.absoluteCaptureTime?.ntpTimestamp == said.absoluteCaptureTime?.ntpTimestamp)
-            // The viewer's own sections have names of their own.
+            // The MIDs of the viewer's sections differ from the publisher's.
             #expect(mid == nil || mid == media.mid)
             #expect(rid == nil)
             #expect(sendTime != said.absoluteSendTime)
@@ -47,7 +47,7 @@ struct RewritingTests {
         #expect(numbers.count == 5 && zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
     }
 
-    /// Of a publisher's hop.
+    /// The header extensions of a publisher's packets.
     private static let values: RTPExtensionValues = {
         var values = RTPExtensionValues()
         values.mid = RTPStreamIdentifier("publishers")
@@ -58,7 +58,7 @@ struct RewritingTests {
         return values
     }()
 
-    /// Two layers of H.264, of which each frame is one packet but for key frames.
+    /// Two layers of H.264 whose frames have one packet each, except for key frames.
     private struct Layers {
         let publisher: ScriptedPeer
         let network: VirtualNetwork
@@ -70,12 +70,12 @@ struct RewritingTests {
             self.network = network
         }
 
-        /// What a layer sends of one picture; the last byte of each packet tells the layer.
+        /// Returns the packets of a key frame. The last byte of each packet identifies the layer.
         static func keyFrame(_ layer: Int) -> [[UInt8]] {
             let sets: [[UInt8]] = [[0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], [0x68, 0xCE, 0x3C, 0x80]]
             return sets.map { $0 + [UInt8(layer)] } + [[0x65, 0x88, 0x84] + filling(layer)]
         }
-        /// It refers to a picture parameter set that the layer has not sent.
+        /// Returns a key frame that refers to a picture parameter set that the layer has not sent.
         static func withoutSets(_ layer: Int) -> [[UInt8]] { [[0x65, 0x88, 0x44] + filling(layer)] }
         static func picture(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
         private static func filling(_ layer: Int) -> [UInt8] {
@@ -107,7 +107,7 @@ struct RewritingTests {
     }
 
     @Test(
-        "SW6: a layer of H.264 is not begun at an IDR picture whose parameter sets nobody knows, but at the sets before one"
+        "a switch to an H.264 layer waits for parameter sets, and begins with them"
     )
     func sw6() throws {
         let network = VirtualNetwork()

@@ -4,13 +4,15 @@ import PCastSFU
 
 @testable import PCastWebRTC
 
-/// Three layers of one picture from a publisher whose packets are the test's: VP8 of one packet a frame, each layer with
-/// numbers, times and sizes of its own, and picture ids of its own (RFC 7741).
+/// Three layers of one video from a scripted publisher.
+///
+/// Each frame is one VP8 packet. Each layer has its own sequence numbers, timestamps, frame sizes and picture IDs (RFC
+/// 7741).
 struct ScriptedLayers {
     struct Layer {
         let rid: String
         let ssrc: UInt32
-        /// Of the pictures, told in key frames.
+        /// The width of the frames, as stated in key frames.
         let width: UInt16
         let frameSize: Int
         var sequence: UInt16
@@ -18,14 +20,14 @@ struct ScriptedLayers {
         var pictureID: UInt16
         var tl0PictureIndex: UInt8
         var isSent = true
-        /// Whether sender reports of it are sent.
+        /// Whether sender reports are sent for the layer.
         var isReported = true
-        /// Key frames that the layer's encoder was asked for.
+        /// The number of key frames that were requested from the layer's encoder.
         var requestsSeen = 0
         var wantsKeyFrame = true
     }
 
-    /// What a frame's bytes tell of it.
+    /// The contents of a frame's bytes.
     struct Frame: Hashable {
         let layer: UInt8
         let number: UInt32
@@ -52,7 +54,7 @@ struct ScriptedLayers {
         ]
     }
 
-    /// Sends so many pictures in all layers, each with the key frames that it was asked for.
+    /// Sends frames in all layers, each layer with the key frames that were requested.
     mutating func send(_ pictures: Int, from peer: ScriptedPeer, by network: VirtualNetwork) {
         for _ in 0..<pictures {
             for index in layers.indices { say(index, from: peer) }
@@ -73,7 +75,7 @@ struct ScriptedLayers {
         }
     }
 
-    /// A picture's time since the first, in ticks.
+    /// Returns the time of a frame since the first one, in ticks.
     private static func ticks(_ number: UInt32) -> UInt32 { number &* 3_600 }
 
     private mutating func say(_ index: Int, from peer: ScriptedPeer) {
@@ -98,7 +100,7 @@ struct ScriptedLayers {
         layers[index].tl0PictureIndex &+= 1
     }
 
-    /// The publisher's clock is an hour ahead.
+    /// Sends reports by a clock that is an hour ahead.
     private func report(from peer: ScriptedPeer, by network: VirtualNetwork) {
         let wall = VirtualNetwork.clock.wallTime(at: network.now) + .seconds(3_600 as Int64)
         for layer in layers where layer.isReported && layer.isSent {
@@ -120,7 +122,7 @@ struct ScriptedLayers {
         return told + [UInt8](repeating: 7, count: size - told.count)
     }
 
-    /// What a viewer got in one packet, and how it was numbered.
+    /// A packet that a viewer received, with its numbers.
     struct Seen {
         let frame: Frame
         let sequence: UInt16
@@ -145,12 +147,12 @@ struct ScriptedLayers {
 }
 
 extension ScriptedPeer {
-    /// What arrived of the video.
+    /// The video packets that arrived.
     var seen: [ScriptedLayers.Seen] {
         packets(media(.video).remoteSources.first?.ssrc).compactMap { ScriptedLayers.Seen($0) }
     }
 
-    /// Tells the relay what this viewer's link carries, as one that does not report arrivals does.
+    /// Reports the bit rate of this viewer's link to the SFU, as a viewer without arrival reports does (REMB).
     func allow(_ kilobits: Int64, by network: VirtualNetwork) {
         report { writer in
             writer.receiverReport(ssrc: 1)

@@ -3,14 +3,14 @@ import PCastRTP
 import PCastSFU
 import PCastWebRTC
 
-/// A peer of which every packet is the test's own: ICE, DTLS and SRTP are real, all above them is said by the test.
+/// A peer whose packets are made by the test. ICE, DTLS and SRTP are real.
 final class ScriptedPeer: NetworkPeer {
-    /// A packet as it arrived, in the clear.
+    /// A packet as it arrived, after decryption.
     struct Packet {
         let header: RTPHeader
         let payload: [UInt8]
         let arrival: Instant
-        /// Header and all.
+        /// The whole packet with its header.
         let bytes: [UInt8]
     }
 
@@ -21,7 +21,7 @@ final class ScriptedPeer: NetworkPeer {
     private var transport: SecureTransport
     private(set) var events: [SecureTransport.Event] = []
     private(set) var packets: [Packet] = []
-    /// Compound packets.
+    /// The compound packets that arrived.
     private(set) var control: [(bytes: [UInt8], arrival: Instant)] = []
     private var queue: [[UInt8]] = []
 
@@ -44,9 +44,9 @@ final class ScriptedPeer: NetworkPeer {
         return media
     }
 
-    // MARK: Saying
+    // MARK: Sending
 
-    /// To be sent with the next `settle`.
+    /// Queues a media packet for the next `settle`.
     func say(
         _ type: MediaType, sequence: UInt16, timestamp: UInt32, payload: [UInt8], marker: Bool = true,
         ssrc: UInt32? = nil, payloadType: UInt8? = nil, paddingSize: Int = 0,
@@ -77,7 +77,7 @@ final class ScriptedPeer: NetworkPeer {
         }
     }
 
-    /// Any bytes behind the first twelve, which are a header's.
+    /// Queues a packet of arbitrary bytes, of which the first twelve form the header.
     func say(plain bytes: [UInt8]) {
         protect { room in
             room.copyBytes(from: bytes)
@@ -98,16 +98,16 @@ final class ScriptedPeer: NetworkPeer {
         if length > 0 { queue.append(Array(bytes[..<length])) }
     }
 
-    /// What was said and not yet sent.
+    /// Removes and returns the packets that are queued.
     func takeQueue() -> [[UInt8]] {
         defer { queue.removeAll() }
         return queue
     }
 
-    /// Says goodbye.
+    /// Ends the connection with close_notify.
     func close(at now: Instant) { transport.close(at: now) }
 
-    // MARK: Hearing
+    // MARK: Receiving
 
     func hears(_ isWanted: (RTCPPacket) -> Bool) -> Int {
         control.reduce(0) { total, compound in
@@ -122,7 +122,7 @@ final class ScriptedPeer: NetworkPeer {
         hears { if case .pictureLossIndication = $0 { true } else { false } }
     }
 
-    /// What was said of pauses, in order.
+    /// The pause and resume messages that arrived, in order.
     var pauseMessages: [(message: PauseResume.Message, arrival: Instant)] {
         control.flatMap { compound in
             var messages: [(PauseResume.Message, Instant)] = []
@@ -176,9 +176,9 @@ final class ScriptedPeer: NetworkPeer {
 }
 
 extension VirtualNetwork {
-    /// Publishes video, and sound where wanted, by the test's own packets.
+    /// Adds a scripted publisher of video and, optionally, audio.
     ///
-    /// - Parameter certificate: that the handshake shows; the offer names the network's.
+    /// The handshake presents `certificate`, while the offer has the fingerprint of the network's certificate.
     func scriptPublisher(
         _ codec: Codec = .vp8, audio: Bool = false, feedback: RTCPFeedback = .all, ssrc: UInt32 = 0x1111,
         layers: [String] = [], certificate: DTLSCertificate = VirtualNetwork.certificate,
@@ -224,7 +224,7 @@ extension VirtualNetwork {
             id, credentials: credentials, session: session, certificate: certificate, addresses: addresses)
     }
 
-    /// A peer of whatever was agreed on.
+    /// Adds a peer for a negotiated session.
     func scripted(
         _ id: PeerID, credentials: ICECredentials, session: NegotiatedSession,
         certificate: DTLSCertificate = VirtualNetwork.certificate, addresses: [TransportAddress]? = nil

@@ -1,11 +1,11 @@
 import PCastCore
 
-/// VP8 frames of one packet each, with numbers and times of the test's choice.
+/// VP8 frames of one packet each, with sequence numbers and timestamps that the test chooses.
 struct ScriptedVideo {
     var sequence: UInt16
     var timestamp: UInt32
     var ssrc: UInt32?
-    /// The frames, without their payload descriptors.
+    /// The frames without their payload descriptors.
     private(set) var frames: [[UInt8]] = []
     private var count: UInt32 = 0
 
@@ -14,7 +14,7 @@ struct ScriptedVideo {
         self.timestamp = timestamp
     }
 
-    /// Sends a frame and lets it arrive at the relay.
+    /// Sends a frame and lets it arrive at the SFU.
     mutating func send(
         isKeyFrame: Bool = false, from peer: ScriptedPeer, by network: VirtualNetwork,
         interval: TimeSpan = .milliseconds(33)

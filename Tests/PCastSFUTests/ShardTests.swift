@@ -6,12 +6,12 @@ import Testing
 
 @testable import PCastSFU
 
-/// Two shards behind one address: what lands at the one whose peer it is not is handed over.
+/// Two shards behind one address. Datagrams that arrive at the wrong shard are forwarded.
 struct ShardTests {
-    @Test("A stream comes whole to viewers whose datagrams land anywhere", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test("a stream arrives completely wherever viewers' datagrams arrive", arguments: 1...8 as ClosedRange<UInt64>)
     func landing(seed: UInt64) throws {
         let network = VirtualNetwork(seed: seed, shards: 2)
-        // The publisher's too, with every other seed.
+        // With every other seed, the publisher's datagrams arrive at the other shard too.
         if seed % 2 == 0 { _ = network.newAddress() }
         let publisher = try network.publish(.vp8)
         let viewers = try (0..<4).map { _ in try network.view() }
@@ -26,7 +26,7 @@ struct ShardTests {
         #expect(network.sfu.shardMessagesLost == 0 && network.peerShard?.shardMessagesLost == 0)
     }
 
-    @Test("What is measured by a report goes by when that came, be it read later, or handed over", arguments: 1...2)
+    @Test("measurements use the arrival time of a report, even if it is read later or forwarded", arguments: 1...2)
     func readLate(shards: Int) throws {
         let network = VirtualNetwork(shards: shards)
         network.readingDelay = .milliseconds(5)
@@ -35,14 +35,14 @@ struct ShardTests {
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
         var broadcast = Broadcast(.vp8)
         broadcast.send(150, from: publisher, by: network)
-        // The link takes 20 ms; of these the relay is told that reports came 5 ms before they did.
+        // The link takes 20 ms, and the SFU is told that reports arrived 5 ms earlier.
         for viewer in viewers {
             let measured = try #require(network.sfu.statistics(of: viewer.id)?.roundTrip)
             #expect(abs((measured - .milliseconds(15)).nanoseconds) < 500_000, "\(measured)")
         }
     }
 
-    @Test("A peer that moves, and lands elsewhere then, goes on", arguments: [true, false])
+    @Test("a peer that migrates continues, even if its datagrams arrive at another shard", arguments: [true, false])
     func moving(movesPublisher: Bool) throws {
         let network = VirtualNetwork(shards: 2)
         network.link.delay = .milliseconds(30)
@@ -60,7 +60,7 @@ struct ShardTests {
         #expect(network.endedReason(of: publisher.id) == nil && network.endedReason(of: viewer.id) == nil)
     }
 
-    @Test("A shard forgets where its neighbour's peers were when they are gone")
+    @Test("a shard removes the paths of another shard's peers when they have left")
     func forgetting() throws {
         let network = VirtualNetwork(shards: 2)
         let publisher = try network.publish(.vp8)
@@ -77,7 +77,7 @@ struct ShardTests {
         #expect(network.peerShard?.shardLinks.paths.isEmpty == true)
     }
 
-    @Test("A path is the peer's that passed a check on it last; who is only asked there takes it from nobody")
+    @Test("a path belongs to the peer that passed the last check on it, and a check in progress changes nothing")
     func claims() throws {
         let network = VirtualNetwork(shards: 2)
         let publisher = try network.publish(.vp8)
@@ -96,11 +96,11 @@ struct ShardTests {
         #expect(network.sfu.paths[path] == nil && network.sfu.shardLinks.paths[path] == 1)
         claim(.left)
         #expect(network.sfu.shardLinks.paths[path] == nil)
-        // The next check makes it the publisher's again.
+        // The next check assigns the path to the publisher again.
         #expect(network.run { network.sfu.paths[path] == place })
     }
 
-    @Test("What no neighbour takes is dropped and counted, and what was taken is used again")
+    @Test("messages that a shard does not read are dropped and counted, and returned batches are reused")
     func bound() {
         var shardLinks = ShardLinks(of: Shard(0, of: 2), maximumPeers: 10)
         let bytes = [UInt8](repeating: 7, count: 1_000)
@@ -128,7 +128,7 @@ struct ShardTests {
         #expect(shardLinks.lost == 3)
     }
 
-    @Test("A neighbour that reads nothing costs little room, and the others none; nothing is lost, or out of order")
+    @Test("a shard that reads nothing costs little capacity, does not affect others, and loses no message")
     func standstill() {
         var shardLinks = ShardLinks(of: Shard(0, of: 3), maximumPeers: 10)
         let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
@@ -143,7 +143,7 @@ struct ShardTests {
                 waiting.append(batch)
             }
         }
-        // Two of one datagram, and one that was full.
+        // There are two batches with one datagram, and a full one.
         #expect(waiting.map(\.shardMessages.count) == [1, 1, ShardMessageBatch.parcelCapacity])
         #expect(shardLinks.isHolding)
         shardLinks.give(.path(path, .left), to: 2)
@@ -161,7 +161,7 @@ struct ShardTests {
         #expect(shardLinks.lost == 0 && !shardLinks.isHolding)
     }
 
-    @Test("A fragment tells its shard, and a stranger's tells none that there is not")
+    @Test("the first character of a ufrag identifies the shard, and other characters identify none")
     func ufrags() {
         var generator = SeededGenerator(seed: 1)
         for number in 0..<Shard.maximumCount {

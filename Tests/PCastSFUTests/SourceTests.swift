@@ -4,7 +4,7 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// Sources whose numbers wrap, jump, or name nothing known.
+/// Sources whose sequence numbers wrap around or jump, or whose SSRC is unknown.
 struct SourceTests {
     private struct Stage {
         let network = VirtualNetwork()
@@ -22,10 +22,10 @@ struct SourceTests {
 
         var seen: [[UInt8]] { viewer.video.map(\.frame.bytes) }
 
-        /// What the witness got of video, repeated packets left out.
+        /// The video packets that the witness received, without retransmissions.
         var packets: [ScriptedPeer.Packet] { witness.packets(witness.media(.video).remoteSources.first?.ssrc) }
 
-        /// Numbers without a hole, each time later than the one before.
+        /// Expects sequence numbers without gaps and increasing timestamps.
         func expectContinuity() {
             let steps = zip(packets, packets.dropFirst()).map { ($0.header, $1.header) }
             #expect(steps.allSatisfy { $1.sequenceNumber == $0.sequenceNumber &+ 1 })
@@ -33,7 +33,7 @@ struct SourceTests {
         }
     }
 
-    @Test("RTP10: numbers past 2^16 and times past 2^32 change nothing")
+    @Test("sequence numbers and timestamps may wrap around")
     func rtp10() throws {
         let stage = try Stage()
         var video = ScriptedVideo(sequence: 65_530, timestamp: 0 &- 9000)
@@ -46,7 +46,7 @@ struct SourceTests {
         stage.expectContinuity()
     }
 
-    @Test("RTP11: a source that starts over under its SSRC goes on with its next key frame, numbers continuous")
+    @Test("a source that restarts with the same SSRC resumes at its next key frame with continuous numbers")
     func rtp11() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
@@ -64,12 +64,12 @@ struct SourceTests {
         stage.network.run(for: .milliseconds(200))
         #expect(stage.seen == old + video.frames.suffix(11))
         stage.expectContinuity()
-        // As much time as passed at the relay: ten frames that were not sent, and the key frame.
+        // The gap is the time that passed at the SFU: ten frames that were not sent, and the key frame.
         let gap = stage.packets[6].header.timestamp &- stage.packets[5].header.timestamp
         #expect((30_000...36_000).contains(gap))
     }
 
-    @Test("RTP11: a source that comes back under another SSRC goes on likewise")
+    @Test("a source that restarts with another SSRC resumes at its next key frame with continuous numbers")
     func otherSSRC() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
@@ -87,7 +87,7 @@ struct SourceTests {
         stage.expectContinuity()
     }
 
-    @Test("an SSRC whose packets bear the MID takes over at once: viewers lose nothing, and their numbers go on")
+    @Test("an SSRC whose packets have the MID takes over at once without loss, and numbers continue")
     func takenOverByMID() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
@@ -126,7 +126,7 @@ struct SourceTests {
         }
     }
 
-    @Test("an SSRC that appears while the source still sends is no restart")
+    @Test("an SSRC that appears while the source still sends is not a restart")
     func secondSource() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
@@ -141,7 +141,7 @@ struct SourceTests {
         #expect(stage.seen == video.frames)
     }
 
-    @Test("RTP1: packets of padding alone break no viewer")
+    @Test("packets that contain only padding do not disturb viewers")
     func rtp1() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
@@ -155,7 +155,7 @@ struct SourceTests {
         #expect(stage.viewer.connection.statistics.packetsLost == 0)
     }
 
-    @Test("RTP2: packets of unknown types and of SSRC 0 are fed back by their transport numbers, and not forwarded")
+    @Test("packets of unknown types or with SSRC 0 are acknowledged by transport feedback, and not forwarded")
     func rtp2() throws {
         let stage = try Stage()
         for number in 0..<20 {
@@ -169,14 +169,14 @@ struct SourceTests {
         #expect(stage.packets.isEmpty)
     }
 
-    @Test("NACK7: a publisher that answers no request for a packet is asked for a key frame, and the picture goes on")
+    @Test("a publisher that does not answer NACKs is asked for a key frame, at which video resumes")
     func nack7() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
         let (whole, asked) = (video.frames, stage.publisher.pictureLossIndications)
-        // A frame that never leaves.
+        // This frame is never sent.
         video.sequence &+= 1
         var frames = 0
         while stage.publisher.pictureLossIndications == asked, frames < 60 {
@@ -193,7 +193,7 @@ struct SourceTests {
         #expect(stage.seen == whole + video.frames.suffix(2))
     }
 
-    @Test("a retransmission of what is no longer remembered is not sent on as new")
+    @Test("a retransmission of a packet that is no longer in the log is not forwarded as a new one")
     func ancientRetransmission() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
@@ -213,7 +213,7 @@ struct SourceTests {
 }
 
 extension ScriptedPeer {
-    /// The transport numbers that feedback says have arrived.
+    /// The transport-wide sequence numbers that feedback reports as received.
     var acknowledged: Set<UInt16> {
         var numbers: Set<UInt16> = []
         for compound in control {

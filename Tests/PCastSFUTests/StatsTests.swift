@@ -4,8 +4,8 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-/// What is counted of a connection, under the names of W3C webrtc-stats.
-@Suite("Statistics under WebRTC's names")
+/// The counters of a connection, by the names of W3C webrtc-stats.
+@Suite("Statistics by the names of webrtc-stats")
 struct StatsTests {
     private let network = VirtualNetwork()
 
@@ -20,7 +20,7 @@ struct StatsTests {
         return (publisher, viewer, broadcast)
     }
 
-    /// Each object names only others that are there, once each.
+    /// Checks that IDs are unique and that each object refers only to existing ones.
     private func check(_ report: RTCStatsReport) {
         let ids = report.all.map(\.id)
         #expect(Set(ids).count == ids.count)
@@ -40,7 +40,7 @@ struct StatsTests {
         for stats in report.all { #expect(report[stats.id]?.type == stats.type) }
     }
 
-    @Test("A publisher: what it sent, and what the platform reports of it")
+    @Test("a publisher's statistics contain what it sent, and what the platform reports about it")
     func publisher() throws {
         let (publisher, _, broadcast) = try playing()
         let report = publisher.connection.stats(at: network.now)
@@ -63,7 +63,7 @@ struct StatsTests {
         #expect(report.candidatePairs.first?.availableOutgoingBitrate ?? 0 > 0)
     }
 
-    @Test("A viewer: what arrived, what was lost and asked for again, and what the platform says that it sent")
+    @Test("a viewer's statistics contain arrivals, losses and requests, and what the platform sent")
     func viewer() throws {
         let (_, viewer, _) = try playing()
         let report = viewer.connection.stats(at: network.now)
@@ -78,11 +78,11 @@ struct StatsTests {
         let now = Double(VirtualNetwork.clock.wallTime(at: network.now).millisecondsSinceEpoch)
         #expect(abs(remote.remoteTimestamp - now) < 2_000)
         #expect(abs(video.timestamp - now) < 1)
-        // What nobody decoded is not said to have been decoded.
+        // Frames that were not decoded do not count as decoded.
         #expect(video.framesDecoded == nil && video.frameWidth == nil)
     }
 
-    @Test("As JSON: an object of objects by their ids, with W3C's members and nothing that was not measured")
+    @Test("as JSON, statistics are objects by ID with W3C's members, without values that were not measured")
     func json() throws {
         let (_, viewer, _) = try playing()
         let report = viewer.connection.stats(at: network.now)

@@ -1,10 +1,10 @@
 import PCastCore
 import PCastNetworkEmulation
 
-/// Coded frames of no meaning, each of its own bytes, as packetizers and key frame detection want them.
+/// Encoded frames of random bytes, in the form that packetizers and key frame detection need.
 struct TestFrames {
     var codec: Codec
-    /// From one key frame to the next; 0 for the first alone.
+    /// The number of frames between key frames; 0 if only the first frame is one.
     var keyFrameInterval = 0
     var keyFrameSize = 5000
     var frameSize = 1800
@@ -19,7 +19,7 @@ struct TestFrames {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// Ticks from one frame to the next.
+    /// The number of ticks between frames.
     var timestampInterval: Int64
 
     mutating func next(isKeyFrame: Bool? = nil, captureTime: WallTime? = nil) -> EncodedFrame {
@@ -50,7 +50,7 @@ struct TestFrames {
             : [0x11, 0x02, 0x00] + random(frameSize)
     }
 
-    /// No zeros among them: a start code would divide the unit, and a zero at its end be cut off.
+    /// Returns random bytes without zeros, which could form a start code or be removed at the end of a unit.
     private mutating func random(_ size: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(size + 8)

@@ -4,11 +4,11 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// Nobody is told that a session is whole of which a part cannot be (RFC 9725, section 4.4.3).
+/// Sessions of which a part is impossible are rejected with the reason (RFC 9725, section 4.4.3).
 @Suite struct TruthfulAnswerTests {
     private let network = VirtualNetwork()
 
-    /// What a client of ours offers, changed as others would write it.
+    /// Returns the offer of a client, modified as other clients would write it.
     private func offer(
         publishes: Bool, _ sections: [OfferSection]? = nil, _ change: (inout SessionDescription) -> Void = { _ in }
     ) -> SessionDescription {
@@ -59,7 +59,7 @@ import Testing
 
     // MARK: Publishers
 
-    @Test("A publisher's section that cannot be accepted refuses the whole, and leaves no stream")
+    @Test("one unacceptable section of a publisher rejects the whole offer, and creates no stream")
     func publisher() throws {
         #expect(
             codes { () throws(SFUError) in try publish(offer(publishes: true) { Self.makeForeign(&$0.media[1]) }) }
@@ -95,11 +95,11 @@ import Testing
             }
         }
         #expect(codes { () throws(SFUError) in try publish(short) } == ["fingerprint"])
-        // None of them has taken the stream's name.
+        // None of these offers has reserved the stream's identifier.
         #expect(try publish(offer(publishes: true)).media.map(\.direction) == [.receiveOnly, .receiveOnly])
     }
 
-    @Test("What the token does not permit is left out, as an inactive section, even of an unknown codec")
+    @Test("media that the token does not permit become inactive sections, even with an unknown codec")
     func token() throws {
         for (type, isForeign) in [(MediaType.video, false), (.audio, false), (.video, true), (.audio, true)] {
             let left = type == .video ? 0 : 1
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("A token that demands a codec does not let another one pass in silence") func demandedCodec() throws {
+    @Test("an offer without the codec that a token demands is rejected") func demandedCodec() throws {
         let terms = PeerOptions(preferring: [.vp8], insistsOnCodecs: true)
         let source = OutgoingSource(ssrc: 1, cname: "c", msid: MediaStreamIdentification(stream: "s", track: "t"))
         let sections = [
@@ -134,7 +134,7 @@ import Testing
         _ = try publish(offer(publishes: true, [section]), stream: stream)
     }
 
-    @Test("A track that the stream lacks is inactive within the bundle, whichever section comes first")
+    @Test("a track that the stream does not have is an inactive section within the bundle")
     func lacking() throws {
         try publishVideo(.vp8)
         for kinds in [[MediaType.audio, .video], [.video, .audio]] {
@@ -147,8 +147,7 @@ import Testing
         }
     }
 
-    @Test("A track that the stream has and the viewer cannot receive is told, not left out") func unreceivable() throws
-    {
+    @Test("an offer that cannot receive one of the stream's tracks is rejected") func unreceivable() throws {
         _ = try publish(offer(publishes: true))
         #expect(
             codes { () throws(SFUError) in try view(offer(publishes: false) { Self.makeForeign(&$0.media[1]) }) } == [
@@ -171,23 +170,23 @@ import Testing
             description.media[1].payloadTypes = [102]
         }
         #expect(codes { () throws(SFUError) in try view(whole) } == ["packetization-mode"])
-        // Who asks for audio alone has it.
+        // An offer that asks for audio alone receives it.
         let audio = offer(publishes: false, [OfferSection(type: .audio, direction: .receiveOnly)])
         #expect(try view(audio).media.map(\.direction) == [.sendOnly])
     }
 
-    @Test("What a viewer offers beyond the first of a kind is not served, and does no harm") func further() throws {
+    @Test("further sections of the same kind in a viewer's offer are inactive") func further() throws {
         _ = try publish(offer(publishes: true))
         let sections = [MediaType.video, .video, .audio, .audio].map { OfferSection(type: $0, direction: .receiveOnly) }
         let answer = try view(offer(publishes: false, sections))
         #expect(answer.media.map(\.direction) == [.sendOnly, .inactive, .sendOnly, .inactive])
         #expect(answer.media.allSatisfy { $0.port != 0 } && answer.bundle == ["0", "1", "2", "3"])
-        // Of two sections the one that can be served is.
+        // If only one of two sections is usable, that one is used.
         let second = try view(offer(publishes: false, sections) { Self.makeForeign(&$0.media[0]) })
         #expect(second.media.map(\.direction) == [.inactive, .sendOnly, .sendOnly, .inactive])
     }
 
-    @Test("A stream of High profile is sent to a viewer of Baseline, from first packet to last")
+    @Test("a stream of High profile is sent to a viewer that offers Baseline profile")
     func high() throws {
         let source = OutgoingSource(ssrc: 7, cname: "c", msid: MediaStreamIdentification(stream: "s", track: "t"))
         let format = SourceFormat.h264(H264Format(profile: .high, level: .level40))

@@ -6,10 +6,10 @@ import Testing
 
 @testable import PCastSFU
 
-/// Viewers of publishers that leave requests for key frames unanswered, or cannot be asked: they begin at the last key frame
-/// that the log has.
+/// Viewers of publishers that do not answer requests for key frames, or cannot be asked. They begin at the last key
+/// frame in the log.
 struct UnansweredRequestTests {
-    /// A publisher whose encoder makes a key frame each so many frames, and on request only where it is to.
+    /// A publisher whose encoder makes a key frame at an interval, and on request only if the test wants it.
     private final class Source {
         static let interval = TimeSpan.milliseconds(33)
 
@@ -19,8 +19,9 @@ struct UnansweredRequestTests {
         private let layers: [String]
         private var sequences: [UInt16]
         var keyFrameInterval = 150
-        /// Packets of a frame, and bytes of each.
+        /// The number of packets in a frame.
         var packets = 1
+        /// The number of bytes in each packet.
         var packetSize = 200
         var answersRequests = false
         private var requestsSeen = 0
@@ -79,7 +80,7 @@ struct UnansweredRequestTests {
             sequences[layer] &+= 1
         }
 
-        /// What a packet of a frame begins with: of H.264 it is a slice of its own.
+        /// Returns the beginning of a packet. With H.264, each packet is a slice of its own.
         private func head(isKeyFrame: Bool, isFirst: Bool) -> [UInt8] {
             switch codec {
             case .h264: [isKeyFrame ? 0x65 : 0x41, isFirst ? 0x88 : 0x48, 0x84]
@@ -90,10 +91,10 @@ struct UnansweredRequestTests {
         }
     }
 
-    /// Of the checks and the handshake, on links of 10 ms.
+    /// The time of checks and handshake on links of 10 ms.
     private static let handshake = TimeSpan.milliseconds(80)
 
-    /// The numbers of the frames that a viewer received, by their timestamps.
+    /// Returns the numbers of the frames that a viewer received, by their timestamps.
     private func numbers(of viewer: CallPeer, from first: Int) -> [Int] {
         guard let begin = viewer.video.first?.frame.timestamp.ticks else { return [] }
         return viewer.video.map { first + Int(($0.frame.timestamp.ticks - begin) / 2_970) }
@@ -119,7 +120,7 @@ struct UnansweredRequestTests {
         #expect(wait <= Self.handshake + KeyFrameRequester.answerTime + .milliseconds(50 + 40), "\(wait)")
         let asked = source.peer.pictureLossIndications
         #expect(asked >= 2)
-        // All that it missed comes, twice as fast as the stream at least.
+        // All frames that it missed are sent at least twice as fast as the stream.
         source.send(for: .milliseconds(400))
         expectAll(first, from: 0, of: source)
         let secondCalled = source.network.now
@@ -132,20 +133,21 @@ struct UnansweredRequestTests {
         #expect(second.video[0].frame.isKeyFrame)
     }
 
-    @Test("what is known of a publisher outlasts its own key frames, until it answers")
+    @Test("a publisher counts as unanswering until it answers, regardless of its own key frames")
     func laterAnswers() throws {
         let source = try Source()
         source.send(for: .seconds(3 as Int64))
         let first = try source.network.view()
         source.send(for: .seconds(5 as Int64))
         #expect(first.video.count > 100)
-        // A key frame came by itself meanwhile: that was no answer.
+        // A key frame came by itself meanwhile, which is not an answer.
         #expect(source.age > .seconds(2 as Int64))
         let second = try source.network.view()
         let called = source.network.now
         source.send(for: .milliseconds(300))
         #expect(try #require(second.videoTimes.first) - called <= Self.handshake + .milliseconds(40))
-        // It answers from now on. The next viewer still receives the old key frame, and skips to the one that is made for it.
+        // The publisher answers from now on. The next viewer still receives the old key frame, and skips to the new
+        // one.
         source.send(for: .seconds(1 as Int64))
         source.answersRequests = true
         source.keyFrameInterval = .max
@@ -156,7 +158,7 @@ struct UnansweredRequestTests {
         #expect(source.keyFrames.count == before + 1)
         #expect(seen.first == old && seen.contains(source.newest))
         #expect(third.video.count { $0.frame.isKeyFrame } == 2)
-        // The one after that waits for the key frame that it asks for.
+        // The viewer after that waits for the key frame that it requests.
         source.send(for: .seconds(3 as Int64))
         let fourth = try source.network.view()
         source.send(for: .seconds(1 as Int64))
@@ -165,7 +167,7 @@ struct UnansweredRequestTests {
         #expect(fourth.video.count <= 35, "\(fourth.video.count)")
     }
 
-    @Test("a publisher that answers is not taken for one that does not, though its key frames are far apart")
+    @Test("a publisher that answers does not count as unanswering, however rare its key frames are")
     func answering() throws {
         let source = try Source()
         source.answersRequests = true
@@ -180,7 +182,7 @@ struct UnansweredRequestTests {
         }
     }
 
-    @Test("a viewer at another shard learns from the home that requests are left unanswered")
+    @Test("a viewer on another shard receives from the home shard that requests are left unanswered")
     func replica() throws {
         let network = VirtualNetwork(shards: 2)
         let source = try Source(network: network)
@@ -188,7 +190,7 @@ struct UnansweredRequestTests {
         let first = try network.viewBeside()
         let called = network.now
         source.send(for: .seconds(2 as Int64))
-        // It has what arrived after the replica began alone.
+        // It receives only what arrived after the replica was created.
         #expect(first.isConnected)
         source.send(for: .seconds(4 as Int64))
         #expect(try #require(first.videoTimes.first) > called)
@@ -199,7 +201,7 @@ struct UnansweredRequestTests {
         #expect(try #require(second.videoTimes.first) - secondCalled <= Self.handshake + .milliseconds(40))
     }
 
-    @Test("a viewer of several layers begins at the last key frame of its layer")
+    @Test("a viewer of a stream with layers begins at the last key frame of its layer")
     func layers() throws {
         let source = try Source(layers: ["l", "h"])
         source.send(for: .milliseconds(3_500))
@@ -218,12 +220,12 @@ struct UnansweredRequestTests {
     }
 
     @Test(
-        "the log keeps a key frame for the 8.3 s of an encoder's default, of publishers that make none on request",
+        "the log keeps a key frame for 8.3 s if the publisher makes none on request",
         arguments: [true, false])
     func largeLog(isAskable: Bool) throws {
         let source = try Source(feedback: isAskable ? [.nack, .pli] : [.nack])
         source.keyFrameInterval = 250
-        // 5.5 Mbit/s.
+        // The bit rate is 5.5 Mbit/s.
         source.packets = 20
         source.packetSize = 1_100
         source.send(for: .seconds(5 as Int64))
@@ -242,7 +244,7 @@ struct UnansweredRequestTests {
         #expect(logCapacity(source) == capacity, "and no larger")
     }
 
-    @Test("the log of a publisher that answers stays as it is")
+    @Test("the log of a publisher that answers does not grow")
     func smallLog() throws {
         let source = try Source()
         source.answersRequests = true
@@ -254,11 +256,11 @@ struct UnansweredRequestTests {
         #expect(viewer.isConnected && logCapacity(source) == 2_048)
     }
 
-    @Test("what was missed is paced: a link that just carries the stream does not lose it")
+    @Test("missed frames are paced, so that a link that just carries the stream does not lose them")
     func narrowLink() throws {
         let source = try Source()
         source.keyFrameInterval = 250
-        // 1.2 Mbit/s.
+        // The bit rate is 1.2 Mbit/s.
         (source.packets, source.packetSize) = (5, 1_000)
         source.send(for: .seconds(3 as Int64))
         let wide = try source.network.view()
@@ -277,7 +279,7 @@ struct UnansweredRequestTests {
         #expect(wait <= .milliseconds(250), "\(wait)")
         let statistics = try #require(source.network.linkStatistics(of: viewer))
         #expect(statistics.down.overflowed <= statistics.down.sent / 50, "\(statistics.down)")
-        // At the newest key frame at the latest it is where all others are.
+        // At the newest key frame at the latest, it has caught up with the other viewers.
         let newest = try #require(viewer.video.last?.frame.timestamp.ticks)
         let widest = try #require(wide.video.last?.frame.timestamp.ticks)
         #expect(widest - newest <= 2_970 * 10, "\((widest - newest) / 2_970) frames behind")

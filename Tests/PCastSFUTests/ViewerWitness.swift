@@ -1,17 +1,17 @@
 import PCastCore
 
-/// What must hold of all that a viewer was given, whatever its network did.
+/// Checks on everything that a viewer received, which must hold on any network.
 struct ViewerWitness {
     let viewer: CallPeer
     let broadcast: Broadcast
 
-    /// What does not hold; empty when all does.
+    /// The violations; empty if there are none.
     func offences() -> [String] {
         var offences = order(viewer.video.map(\.frame), "picture") + order(viewer.audio, "sound")
         var previous: Int?
         for (frame, _) in viewer.video {
             let number = broadcast.number(of: frame)
-            // Each picture is made of the one before it, unless it is a key frame.
+            // Each frame depends on the one before it, unless it is a key frame.
             if !frame.isKeyFrame, previous == nil || number != previous.map({ $0 + 1 }) {
                 offences.append("picture \(number ?? -1) came after \(previous ?? -1)")
             }
@@ -33,7 +33,7 @@ struct ViewerWitness {
         return offences
     }
 
-    /// How many pictures and packets of sound it has of the last so many that were sent.
+    /// Returns how many of the last frames and audio packets arrived.
     func received(ofLast count: Int) -> (pictures: Int, sounds: Int) {
         let first = broadcast.sent.count - count
         func recent(_ frames: [EncodedFrame]) -> Int {
@@ -42,7 +42,7 @@ struct ViewerWitness {
         return (recent(viewer.video.map(\.frame)), recent(viewer.audio))
     }
 
-    /// The longest that one of the last so many pictures took from being sent to coming out.
+    /// Returns the longest time that one of the last frames took from sending to output.
     func longestWay(ofLast count: Int) -> TimeSpan {
         let first = broadcast.sent.count - count
         return zip(viewer.video, viewer.videoTimes).reversed().reduce(.zero) { longest, picture in

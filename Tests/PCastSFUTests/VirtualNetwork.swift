@@ -4,19 +4,21 @@ import PCastSFU
 import PCastWebRTC
 import Testing
 
-/// A relay, its peers, and the links between them, on a clock of its own: what the links do is by a seed, and over the
-/// machines' own contract and with real DTLS and SRTP.
+/// An SFU, its peers and the links between them on a virtual clock.
+///
+/// A seed determines the links. The machines are used by their contract, with real DTLS and SRTP.
 final class VirtualNetwork {
-    /// What happens to datagrams between one peer and the relay.
+    /// The conditions of the link between one peer and the SFU.
     struct Link {
-        /// From the peer to the relay, and back.
+        /// The direction from the peer to the SFU.
         var up = LinkConditions(delay: .milliseconds(10))
+        /// The direction from the SFU to the peer.
         var down = LinkConditions(delay: .milliseconds(10))
         var carriesUDP = true
-        /// No datagram from these addresses of the peer's, or to them, arrives.
+        /// The peer's addresses from and to which no datagram arrives.
         var dead: Set<TransportAddress> = []
 
-        /// The same both ways; percent.
+        /// Creates a link with equal conditions in both directions. Loss and duplication are in percent.
         init(
             loss: Int = 0, duplication: Int = 0, delay: TimeSpan = .milliseconds(10), jitter: TimeSpan = .zero
         ) {
@@ -26,7 +28,7 @@ final class VirtualNetwork {
             self.jitter = jitter
         }
 
-        /// Percent, both ways, as are those that follow.
+        /// The loss in percent. This property and the following ones apply to both directions.
         var loss: Int {
             get { Int((up.loss.share * 100).rounded()) }
             set { both { $0.loss = newValue == 0 ? .none : .random(Double(newValue) / 100) } }
@@ -39,7 +41,7 @@ final class VirtualNetwork {
             get { up.delay }
             set { both { $0.delay = newValue } }
         }
-        /// Added by chance, so that datagrams overtake each other.
+        /// The maximum random delay, by which datagrams may be reordered.
         var jitter: TimeSpan {
             get { up.jitter }
             set { both { $0.jitter = newValue } }
@@ -61,25 +63,25 @@ final class VirtualNetwork {
     }()
 
     var sfu: SFU
-    /// A second shard, where there are two: what comes from every other address lands there.
+    /// The second shard, if there are two. Datagrams from every other address arrive there.
     var peerShard: SFU?
     private(set) var now = VirtualNetwork.start
     private(set) var events: [SFUEvent] = []
     private var eventTimes: [Instant] = []
-    /// How often a deadline did not move on when it had come and what was due was sent.
+    /// The number of times that a deadline did not move on after it was served.
     private(set) var spins = 0
-    /// How often a deadline of the relay's came.
+    /// The number of deadlines of the SFU that passed.
     var wakes = 0
     private(set) var peers: [any NetworkPeer] = []
-    /// For peers that come from now on.
+    /// The link of peers that are added from now on.
     var link = Link()
-    /// How long before it reads it a relay is told that a datagram came.
+    /// The time between the arrival of a datagram and its processing, as the SFU is told.
     var readingDelay = TimeSpan.zero
-    /// Sees each datagram that the relay sends, before it may be lost.
+    /// Receives each datagram that the SFU sends, before it may be lost.
     var onSending: (([UInt8], NetworkPath) -> Void)?
-    /// Sees each batch that the relay gives its neighbour.
+    /// Receives each message batch from the first shard to the second.
     var onParcels: ((ShardMessageBatch) -> Void)?
-    /// The same of each that a peer sends, in the peer's own words.
+    /// Receives each datagram that a peer sends, with the path as the peer sees it.
     var onPeerSending: (([UInt8], any NetworkPeer, NetworkPath) -> Void)?
 
     var generator: SeededGenerator
@@ -122,27 +124,27 @@ final class VirtualNetwork {
         settleRelay()
     }
 
-    /// As if its machine had been switched off.
+    /// Removes a peer without closing its connection, as if its machine had been switched off.
     func remove(_ peer: some NetworkPeer) { peers.removeAll { $0 === peer } }
 
-    /// From now on these have one link, which is the first one's, with its queues.
+    /// Lets peers share one link, which is that of the first peer with its queues.
     func share(_ sharing: [any NetworkPeer]) {
         guard let first = sharing.first, let wire = wireOfPeer[ObjectIdentifier(first)] else { return }
         for peer in sharing.dropFirst() { wireOfPeer[ObjectIdentifier(peer)] = wire }
     }
 
-    /// What became of all that went over a peer's link.
+    /// Returns the statistics of a peer's link; nil for an unknown peer.
     func linkStatistics(of peer: any NetworkPeer) -> (up: LinkStatistics, down: LinkStatistics)? {
         wireOfPeer[ObjectIdentifier(peer)].map { ($0.up.statistics, $0.down.statistics) }
     }
 
-    /// How long the datagram that did so longest waited in the queues of a peer's link since this was asked last.
+    /// Returns the longest time that a datagram waited in the queues of a peer's link since the last call.
     func takeLongestWait(of peer: any NetworkPeer) -> (up: TimeSpan, down: TimeSpan) {
         guard let wire = wireOfPeer[ObjectIdentifier(peer)] else { return (.zero, .zero) }
         return (wire.up.takeLongestWait(), wire.down.takeLongestWait())
     }
 
-    /// Puts a translator before a peer, or lets the one that is there forget its mappings.
+    /// Puts a NAT in front of a peer, or lets the existing NAT lose its bindings.
     func rebind(_ peer: any NetworkPeer) {
         let id = ObjectIdentifier(peer)
         nextAddress += 1
@@ -150,14 +152,14 @@ final class VirtualNetwork {
         if translations[id]?.rebind() == nil { translations[id] = AddressTranslation(outside: outside) }
     }
 
-    /// When the relay told that, first.
+    /// Returns the time at which the SFU first reported an event; nil if it did not.
     func time(of event: SFUEvent) -> Instant? { events.firstIndex(of: event).map { eventTimes[$0] } }
 
     // MARK: Time
 
     func run(for span: TimeSpan) { run(until: now + span) }
 
-    /// Runs until something has come true, and says whether it has within that time.
+    /// Runs until a condition is true, and returns whether that happened within the time.
     func run(within span: TimeSpan = .seconds(5), until condition: () -> Bool) -> Bool {
         let end = now + span
         while !condition() {
@@ -202,7 +204,7 @@ final class VirtualNetwork {
             guard let deadline = peer.deadline, deadline <= now else { continue }
             peer.advance(to: now)
             settle(peer)
-            // Frames that were taken out may have brought forth requests.
+            // Frames that were taken may have caused requests.
             settle(peer)
             if let next = peer.deadline, next <= now { spins += 1 }
         }
@@ -251,7 +253,7 @@ final class VirtualNetwork {
         copy.withUnsafeMutableBytes(body)
     }
 
-    /// A datagram out of nowhere.
+    /// Delivers a datagram to the SFU that no peer sent.
     func inject(_ bytes: [UInt8], from path: NetworkPath) {
         receive(bytes, from: path)
         settleRelay()
@@ -273,7 +275,7 @@ final class VirtualNetwork {
         while let address = peer.takeConnectionToOpen() { open(address, for: peer) }
     }
 
-    /// Without polling it, as a driver that has many to read.
+    /// Delivers datagrams without polling the SFU, as a driver does that reads many.
     func injectUnpolled(_ datagrams: [[UInt8]], from peer: any NetworkPeer) {
         injectUnpolled(datagrams, from: peer.addresses[0])
     }
@@ -295,7 +297,7 @@ final class VirtualNetwork {
         }
     }
 
-    /// Answers whether there were any.
+    /// Exchanges the message batches of both shards. Returns true if there were any.
     private func exchangeParcels() -> Bool {
         var wereAny = false
         while let (_, batch) = sfu.pollParcels() {
@@ -341,7 +343,7 @@ final class VirtualNetwork {
         NetworkPath(transport: path.transport, local: path.remote, remote: path.local)
     }
 
-    /// Whose address it is, seen from outside.
+    /// Returns the peer that has an address outside of its NAT.
     func owner(of address: TransportAddress) -> (any NetworkPeer)? {
         peers.last { peer in
             peer.addresses.contains(address) || translations[ObjectIdentifier(peer)]?.inner(of: address) != nil
@@ -350,7 +352,7 @@ final class VirtualNetwork {
 
     // MARK: Datagrams
 
-    /// - Parameter path: as who receives it will see it.
+    /// Sends a datagram on a peer's link. The path is the one that the receiver sees.
     private func fly(_ bytes: [UInt8], isUp: Bool, _ peer: any NetworkPeer, _ path: NetworkPath) {
         let isDatagram = path.transport == .udp
         let address = isUp ? path.remote : path.local
@@ -368,7 +370,7 @@ final class VirtualNetwork {
         settle(peer)
     }
 
-    /// Both ends learn that a connection is gone.
+    /// Reports to both ends that a connection is lost.
     func breakConnection(_ path: NetworkPath) {
         sfu.pathClosed(path, at: now)
         settleRelay()

@@ -1,20 +1,20 @@
 import PCastCore
 import PCastNetworkEmulation
 
-/// Both directions of a link between peers and the relay.
+/// Both directions of a link between peers and the SFU.
 final class Wire {
     struct Flight {
         let peer: any NetworkPeer
-        /// As who receives it sees it.
+        /// The path as the receiver sees it.
         let path: NetworkPath
         let bytes: [UInt8]
     }
 
-    /// IPv4 and UDP, IPv4 and TCP with the length before each packet (RFC 4571).
+    /// The headers of IPv4 and UDP. A TCP segment also has the length before each packet (RFC 4571).
     private static let datagramOverhead = 28
     private static let segmentOverhead = 42
 
-    /// Says what conditions hold.
+    /// The peer whose link conditions apply.
     private let owner: any NetworkPeer
     var up: NetworkLink<Flight>
     var down: NetworkLink<Flight>

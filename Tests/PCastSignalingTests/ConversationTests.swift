@@ -2,7 +2,7 @@ import PCastCore
 import PCastSignaling
 import Testing
 
-/// Both halves against each other.
+/// Both halves of the conversation, connected to each other.
 @Suite struct ConversationTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func everyRequestIsAnsweredExactlyOnceWhateverIsLost(seed: UInt64) {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import PCastCore
 import PCastSignaling
 
-/// Messages that the tests say, and how they look on the wire.
+/// Messages of the tests, and their encoding.
 enum Samples {
     static func authenticate(token: String = "DIGEST:x") -> SignalingRequest {
         var message = PCastAuthenticate()
@@ -72,7 +72,7 @@ enum Samples {
 }
 
 extension Machine where Self: Copyable {
-    /// All outputs that wait.
+    /// Returns all pending outputs.
     mutating func pollAll() -> [Output] {
         var outputs: [Output] = []
         while let output = poll() { outputs.append(output) }
@@ -80,7 +80,7 @@ extension Machine where Self: Copyable {
     }
 }
 
-/// A small generator whose sequence is the same each time (Knuth's MMIX).
+/// A small generator with a reproducible sequence (Knuth's MMIX).
 struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 
@@ -90,5 +90,5 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// So many milliseconds after the beginning of a test.
+/// Returns the time this many milliseconds after the beginning of a test.
 func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: 0) + .milliseconds(milliseconds) }

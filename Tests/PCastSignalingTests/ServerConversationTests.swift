@@ -8,14 +8,14 @@ import Testing
 
     init() { client.handle(.connected, at: at(0)) }
 
-    /// Sends a request, and answers what the server makes of it.
+    /// Sends a request. Returns the server's outputs.
     private mutating func say(_ request: SignalingRequest, at now: Instant = at(0)) -> [ServerConversation.Output] {
         _ = client.request(request, at: now)
         for case .send(let frame) in client.pollAll() { server.handle(.received(frame), at: now) }
         return server.pollAll()
     }
 
-    /// What the client makes of what the server sends.
+    /// Returns the responses that the client reads from the server's output.
     private mutating func hear(_ outputs: [ServerConversation.Output]) -> [SignalingResponse] {
         for case .send(let frame) in outputs { client.handle(.received(frame), at: at(0)) }
         return client.pollAll().compactMap {
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// The request that is handed out, which is the only output.
+    /// Returns the ID of the request that the server passes on as its only output.
     private mutating func handedOut(_ request: SignalingRequest) throws -> SignalingRequestID {
         let outputs = say(request)
         guard outputs.count == 1, case .request(let id, request) = outputs[0] else {
@@ -42,7 +42,7 @@ import Testing
         _ = hear(server.pollAll())
     }
 
-    /// The reason of the `mq.Error` in a frame.
+    /// Returns the reason of the `mq.Error` in a frame.
     private func errorReason(_ output: ServerConversation.Output?) throws -> String? {
         guard case .send(let frame)? = output else { return nil }
         let response = try frame.response()
@@ -159,7 +159,7 @@ import Testing
         #expect(server.pollAll().isEmpty)
     }
 
-    @Test("Responses and errors have message type 1, and events have 2, as mq.Message has them in field 7")
+    @Test("responses and errors have message type 1, and events have 2, in field 7 of mq.Message")
     mutating func messageTypes() throws {
         func kinds(_ outputs: [ServerConversation.Output]) throws -> [MQResponse.MessageType] {
             try outputs.compactMap { if case .send(let frame) = $0 { try frame.response().messageType } else { nil } }
@@ -235,7 +235,7 @@ import Testing
         #expect(server.pollAll() == [.close(.unauthenticated)])
     }
 
-    @Test("OPS4: a ping goes out each 25 s, and a minute of silence is the end") mutating func ops4() throws {
+    @Test("a ping is sent every 25 s, and a minute of silence ends the session") mutating func ops4() throws {
         try authenticate()
         var events: [String] = []
         while let deadline = server.deadline {
@@ -256,7 +256,7 @@ import Testing
         #expect(server.pollAll() == [.close(.unresponsive)])
     }
 
-    @Test("a conversation that is not authenticated ends 30 s after its beginning, however often that is tried")
+    @Test("an unauthenticated conversation ends 30 s after its beginning, for any number of attempts")
     mutating func attempts() throws {
         var time: Int64 = 0
         var ends: [ServerConversation.Output] = []
@@ -276,7 +276,7 @@ import Testing
         #expect(time == 35_000)
     }
 
-    @Test("who had a session, and fails to authenticate again, has 30 s from the first failure")
+    @Test("a session that fails to authenticate again has 30 s from the first failure")
     mutating func attemptsLater() throws {
         try authenticate()
         for time in stride(from: Int64(50_000), through: 75_000, by: 5_000) {
@@ -294,7 +294,7 @@ import Testing
         #expect(server.pollAll().last == .close(.unauthenticated))
     }
 
-    @Test("a ping is answered with its two numbers, and a large one is none") mutating func largePings() throws {
+    @Test("a ping is answered with its two numbers, and a large one is invalid") mutating func largePings() throws {
         let unknown = [0x7A] + [0xA0, 0x8D, 0x06] + [UInt8](repeating: 0x78, count: 100_000)
         server.handle(.received(Samples.request("mq.PingPong", payload: [0x08, 1] + unknown)), at: at(0))
         let outputs = server.pollAll()

@@ -41,7 +41,7 @@ import Testing
 
     @Test func cutOffAnywhereItIsNoEnvelope() {
         for length in Samples.byeEnvelope.indices {
-            // Up to the payload, which is required, nothing is whole.
+            // Every shorter message is incomplete, because the payload is required.
             #expect(throws: SignalingFrameError.notAnEnvelope) {
                 try SignalingFrame.binary(Array(Samples.byeEnvelope[..<length])).request()
             }

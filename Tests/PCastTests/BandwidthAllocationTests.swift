@@ -16,15 +16,15 @@ import Testing
         ).map { $0.bitsPerSecond / 1000 }
     }
 
-    @Test("sound and its overhead come first")
+    @Test("audio and its overhead have priority")
     func sound() {
         #expect(shares(90)[0] == 0)
-        // 64 and 28.8 kbit/s are sound's.
+        // Audio has 64 and 28.8 kbit/s.
         #expect((95...100).contains(shares(200)[0]))
         #expect((180...190).contains(shares(200, sound: nil)[0]))
     }
 
-    @Test("the lowest layer is full before the next gets anything, and one that would get too little gets nothing")
+    @Test("the lowest layer is filled first, and a layer below its minimum gets nothing")
     func layers() {
         #expect(shares(10_000) == [350, 830, 1_600])
         #expect(shares(600)[0] == 350)
@@ -35,7 +35,7 @@ import Testing
         #expect(three[0] == 350 && three[1] == 830 && (740...790).contains(three[2]))
     }
 
-    @Test("what it takes to send all is what is divided when all can be sent")
+    @Test("if everything can be sent, the division equals the requested rates")
     func total() {
         let total = BandwidthAllocation.total(sound: .kilobits(64), layers: Self.layers)
         let divided = BandwidthAllocation.divide(total, sound: .kilobits(64), layers: Self.layers)

@@ -9,14 +9,14 @@ import Testing
 
     private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 
-    @Test("without a word from the network it makes all that it was asked for")
+    @Test("without network reports it encodes everything as requested")
     func unlimited() {
         var target = EncodingTarget()
         let output = target.output(for: Self.source, allowed: nil, at: at(0))
         #expect(output == .init(bitrate: .kilobits(2_000), frameRate: 30, dimensions: Self.source.dimensions))
     }
 
-    @Test("down: the bitrate first, then the frame rate, then the size, then nothing")
+    @Test("a decrease reduces the bit rate first, then the frame rate, then the size, then stops")
     func order() {
         var target = EncodingTarget()
         var frameRateFell: Int64?
@@ -40,7 +40,7 @@ import Testing
         #expect(ended == 90)
     }
 
-    @Test("CC13: down at once, up by steps of a tenth and a second apart")
+    @Test("the bit rate is lowered at once, and raised by a tenth at most once per second")
     func cc13() {
         var target = EncodingTarget()
         _ = target.output(for: Self.source, allowed: .kilobits(1_000), at: at(0))
@@ -52,7 +52,7 @@ import Testing
         #expect(target.output(for: Self.source, allowed: .kilobits(9_000), at: at(3.4))?.bitrate == .kilobits(2_000))
     }
 
-    @Test("an estimate that trembles changes the picture's size and rate rarely")
+    @Test("an estimate that varies rarely changes the size and frame rate")
     func hysteresis() {
         var target = EncodingTarget()
         var generator = SystemlessGenerator(state: 7)
@@ -69,7 +69,7 @@ import Testing
         #expect(shapes <= 2)
     }
 
-    @Test("up again in reverse, to what it was at first")
+    @Test("an increase is the reverse, up to the original settings")
     func recovery() {
         var target = EncodingTarget()
         let low = target.output(for: Self.source, allowed: .kilobits(120), at: at(0))
@@ -88,7 +88,7 @@ import Testing
         #expect(output == .init(bitrate: .kilobits(2_000), frameRate: 30, dimensions: Self.source.dimensions))
     }
 
-    @Test("off below 100 kbit/s, on again from 150 on")
+    @Test("video stops below 100 kbit/s, and restarts at 150")
     func off() {
         var target = EncodingTarget()
         #expect(target.output(for: Self.source, allowed: .kilobits(99), at: at(0)) == nil)
@@ -97,7 +97,7 @@ import Testing
         #expect(target.output(for: Self.source, allowed: .kilobits(110), at: at(3))?.bitrate == .kilobits(110))
     }
 
-    @Test("a limit of 50 kbit/s that somebody set is obeyed, and not taken for a bad network")
+    @Test("a requested limit of 50 kbit/s is obeyed, and not interpreted as a bad network")
     func smallLimit() {
         var target = EncodingTarget()
         var source = Self.source
@@ -108,7 +108,7 @@ import Testing
         #expect(target.output(for: source, allowed: .kilobits(5_000), at: at(2.5))?.bitrate == .kilobits(2_000))
     }
 
-    @Test("thinning takes its share evenly")
+    @Test("dropped frames are evenly distributed")
     func thinning() {
         var thinning = FrameThinning()
         let taken = (0..<300).map { _ in thinning.takes(2.0 / 3) }
@@ -119,7 +119,7 @@ import Testing
     }
 }
 
-/// A small seeded generator.
+/// A small generator with a fixed seed.
 private struct SystemlessGenerator: RandomNumberGenerator {
     var state: UInt64
 

@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCast
 
-/// What holds a worker back, and what happens where that fails.
-@Suite("The guard of a worker") struct WorkGuardTests {
+/// The sandbox of a worker, and its failures.
+@Suite("The sandbox of a worker") struct WorkGuardTests {
     private final class Lines: Sendable { let lines = Mutex<[String]>([]) }
 
     @Test(
-        "a worker that cannot be held back is not started, and the platform is told",
+        "a worker that cannot be restricted is not started, and the platform gets an error",
         arguments: JobSandbox.Hold.allCases
     )
     func refuses(_ hold: JobSandbox.Hold) async throws {

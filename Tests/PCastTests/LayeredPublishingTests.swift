@@ -6,14 +6,14 @@ import Testing
 @testable import PCast
 
 struct LayeredPublishingTests {
-    /// What a listener was told, in order.
+    /// The values that a listener received, in order.
     private final class Told: Sendable {
         private let told = Mutex<[Bitrate?]>([])
         var values: [Bitrate?] { told.withLock { $0 } }
         func add(_ bitrate: Bitrate?) { told.withLock { $0.append(bitrate) } }
     }
 
-    @Test("A stream's token that lets its publisher supply the layers asks for three; any other, or none, for one")
+    @Test("a stream token for layers requests three layers, and any other or none requests one")
     func capability() throws {
         let builder = EdgeTokenBuilder().withApplicationId("studio").withSecret("not-so-secret")
             .expiresAt(milliseconds: 1_000)
@@ -25,7 +25,7 @@ struct LayeredPublishingTests {
         #expect(StreamCapabilities(token: "DIGEST:nonsense").layers == 1)
     }
 
-    @Test("Of several limits the lowest counts, and each ends with the object that stands for it")
+    @Test("the lowest of several limits applies, and each ends with its object")
     func limits() {
         let told = Told()
         let limits = BandwidthLimits { told.add($0) }

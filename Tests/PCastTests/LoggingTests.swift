@@ -6,7 +6,7 @@ import Testing
 @testable import PCast
 
 @Suite struct LoggingTests {
-    /// What an application would log with.
+    /// The log lines of an application.
     private final class Lines: Sendable {
         let kept = Mutex<[String]>([])
         var all: [String] { kept.withLock { $0 } }

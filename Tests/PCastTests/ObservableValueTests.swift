@@ -32,7 +32,7 @@ import Testing
         subscription?.dispose()
         subscription = nil
         value.set("c")
-        // Who is still subscribed has been told; the other would have been before.
+        // The remaining subscriber was notified; the other one would have been notified before.
         #expect(
             [await otherIterator.next(), await otherIterator.next(), await otherIterator.next()] == ["a", "b", "c"])
         teller.finish()

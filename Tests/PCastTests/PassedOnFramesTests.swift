@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCast
 
-/// Pictures that come coded, and go on as they are.
+/// Frames that arrive encoded and are passed through.
 struct PassedOnFramesTests {
     private final class Seen: Sendable {
         let passed = Mutex<[Int64]>([])
@@ -27,7 +27,7 @@ struct PassedOnFramesTests {
                 timestamp: MediaTime(ticks: number, rate: .video), captureTime: nil))
     }
 
-    @Test("After one was left out, the next that goes on can be decoded alone, and is asked for") func hole() {
+    @Test("after a dropped frame the next one passed through is a requested key frame") func hole() {
         let seen = Seen()
         let encoding = encoding(.h264, seen)
         encoding.push(picture(1, isKeyFrame: true))
@@ -38,11 +38,11 @@ struct PassedOnFramesTests {
         encoding.push(picture(21, isKeyFrame: true))
         encoding.push(picture(22))
         #expect(seen.passed.withLock { $0 } == [1, 2, 21, 22])
-        // Once, for a request is on its way then.
+        // One request is enough, because the first is still pending.
         #expect(seen.requests.withLock { $0 } == 1)
     }
 
-    @Test("Where they are decoded and one has to be dropped, the source is asked for one that can be decoded alone")
+    @Test("if decoded frames must be dropped, the source gets a request for a key frame")
     func dropped() {
         let seen = Seen()
         let encoding = encoding(.vp8, seen)

@@ -55,7 +55,7 @@ import Testing
 
     // MARK: A stream that is had again
 
-    /// A stream without media, that ends when it is told to.
+    /// A stream without media that ends when the test ends it.
     private final class PlainStream: RecoverableStream {
         let number: Int
         private let life = StreamLifecycle(.viewer)
@@ -68,7 +68,7 @@ import Testing
         func end(_ ender: StreamEndedInfo.Ender, _ wire: String) { life.end(StreamEndedInfo(ender: ender, wire: wire)) }
     }
 
-    /// Makes numbered streams, or refuses.
+    /// Creates numbered streams, or refuses to.
     private final class Attempts: Sendable {
         let refusals: Mutex<[RequestStatus]>
         let count = Mutex(1)

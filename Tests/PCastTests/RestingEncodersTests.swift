@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCast
 
-/// Encoders of a stream that nobody takes.
+/// The encoders of a stream without subscribers.
 @Suite struct RestingEncodersTests {
     private static let size = Dimensions(width: 64, height: 48)
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCast
 
-/// A stream that is set up again, seen from its two ends: what is told, and what is shown.
+/// A stream that reconnects, from both ends: its notifications and its frames.
 @Suite struct ReturnTests {
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
@@ -26,7 +26,7 @@ import Testing
         ticks(splice.place(media, at: now))
     }
 
-    @Test("A track goes on where it was, as much later as its next frame came") func timeline() {
+    @Test("a track continues at its position, later by the delay of its next frame") func timeline() {
         var splice = TimelineSplice()
         #expect(placed(&splice, frame(.h264, 1_000), at(0)) == 1_000)
         #expect(placed(&splice, frame(.opus, 50), at(0)) == 50)
@@ -39,7 +39,7 @@ import Testing
         #expect(placed(&splice, frame(.h264, 5), at(3_033)) == 274_000)
     }
 
-    @Test("A stream that is lost before it was set up whole is set up again all the same, once") func early() {
+    @Test("a stream that is lost before its setup completes is set up again once") func early() {
         let life = StreamLifecycle(.viewer)
         let begun = Mutex(0)
         life.streamInterrupted()
@@ -51,7 +51,7 @@ import Testing
         #expect(begun.withLock { $0 } == 2)
     }
 
-    @Test("While a stream is set up again, what becomes of its old connection ends nothing") func oldConnection() {
+    @Test("during a reconnection, events of the old connection end nothing") func oldConnection() {
         let life = StreamLifecycle(.viewer)
         life.setReturn {}
         life.streamInterrupted()
@@ -62,7 +62,7 @@ import Testing
         #expect(life.endedInfo?.reason == .failed)
     }
 
-    @Test("The goodbye of a connection ends its stream, but not where the platform said before that it is lost")
+    @Test("a goodbye ends the stream, unless the platform reported the connection lost before")
     func lateGoodbye() async {
         let (back, over) = (StreamLifecycle(.viewer), StreamLifecycle(.viewer))
         for life in [back, over] {
@@ -79,7 +79,7 @@ import Testing
         #expect(back.endedInfo == nil)
     }
 
-    @Test("A stream that has ended is not set up again") func ended() {
+    @Test("a stream that has ended does not reconnect") func ended() {
         let life = StreamLifecycle(.publisher)
         life.setReturn { Issue.record("it has ended") }
         life.streamEnded(reason: "censored")

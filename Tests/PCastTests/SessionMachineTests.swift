@@ -4,16 +4,16 @@ import Testing
 
 @testable import PCast
 
-/// A session and the platform's half of the conversation, with nothing between them but this test.
+/// A session and the platform's half of the conversation. Only the test connects them.
 private struct Pair {
     var client = SessionMachine(identity: ClientIdentity(deviceID: "device"))
     var server = ServerConversation(at: Instant(nanoseconds: 0))
     var now = Instant(nanoseconds: 0)
-    /// What the client told, apart from frames.
+    /// The outputs of the client, except frames.
     var told: [SessionMachine.Output] = []
-    /// What the platform was asked, in order.
+    /// The requests to the platform, in order.
     var asked: [(SignalingRequestID, SignalingRequest)] = []
-    /// Frames of the client that have not been delivered.
+    /// The client's frames that have not been delivered.
     var flight: [SignalingFrame] = []
     var generator = SystemRandomNumberGenerator()
 
@@ -29,7 +29,7 @@ private struct Pair {
         drainClient()
     }
 
-    /// Delivers what the client sent, and what the platform answers to that.
+    /// Delivers the client's messages and the platform's responses.
     mutating func exchange() {
         for frame in flight { server.handle(.received(frame), at: now) }
         flight = []
@@ -60,7 +60,7 @@ private struct Pair {
         return pause
     }
 
-    /// Brings the session up.
+    /// Establishes the session.
     mutating func goOnline(as session: String = "session-1") {
         client.start(token: "token")
         connect()
@@ -328,7 +328,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.startResults.count == 1)
     }
 
-    @Test("An authentication that is answered after the session was stopped begins nothing", arguments: [true, false])
+    @Test("an authentication response after a stop starts nothing", arguments: [true, false])
     func aLateAuthenticationBeginsNothing(forGood: Bool) {
         for wasOnline in [true, false] {
             var pair = Pair()

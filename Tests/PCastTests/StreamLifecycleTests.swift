@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "Silence is no data until something is heard again, of the client's own link where that was limited before",
+        "silence is no data until packets arrive, with the reason of a link that was limited before",
         arguments: [
             (DataQuality(status: .audioOnly, reason: .publisherLimited), DataQuality.Reason.none),
             (DataQuality(status: .audioOnly, reason: .downloadLimited), .downloadLimited),

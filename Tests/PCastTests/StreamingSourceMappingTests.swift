@@ -10,7 +10,7 @@ import Testing
             #"https:\/\/phenixrts\.com\/video"#, "https://myown.cdn.com",
             "https://myown.cdn.com/us/stream/live.m3u8?token=1"
         ),
-        // The first match alone, and the replacement as it is.
+        // Only the first match counts, and the replacement is literal.
         ("s", "$0", "http$0://phenixrts.com/video/us/stream/live.m3u8?token=1"),
         (#"\?.*$"#, "", "https://phenixrts.com/video/us/stream/live.m3u8"),
         ("nowhere", "https://elsewhere", playlist),

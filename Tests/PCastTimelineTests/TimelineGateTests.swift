@@ -3,10 +3,10 @@ import PCastNetworkEmulation
 import PCastTimeline
 import Testing
 
-/// Milliseconds of the programme.
+/// Returns a time in milliseconds of the program.
 func moment(_ milliseconds: Int64) -> WallTime { WallTime(millisecondsSinceEpoch: milliseconds) }
 
-/// A log as producers' requests make it.
+/// A log that producers' requests create.
 struct ScriptedLog {
     private(set) var log = TimelineLog()
 
@@ -34,7 +34,7 @@ struct ScriptedLog {
 }
 
 extension TimelineDelivery {
-    /// Such as `modified goal corrected (seek)`.
+    /// A text such as `modified goal corrected (seek)`.
     var line: String {
         let what = eventID.map { "\($0)" } ?? "game"
         let text = event?.description ?? info?.venueName ?? ""
@@ -44,7 +44,8 @@ extension TimelineDelivery {
 
 @Suite("The gate of a timeline")
 struct TimelineGateTests {
-    /// A goal at 1000 that is recorded at 1200 and corrected at 5000; a penalty at 2000 that is withdrawn at 3000.
+    /// Returns a log with two events. A goal at 1000 is recorded at 1200 and corrected at 5000. A penalty at 2000 is
+    /// deleted at 3000.
     private func example() throws -> TimelineLog {
         var script = ScriptedLog()
         try script.put("goal", at: 1_000, recorded: 1_200, "told")
@@ -54,7 +55,7 @@ struct TimelineGateTests {
         return script.log
     }
 
-    @Test("the worked example: late, corrected and withdrawn, there and back")
+    @Test("the documented example with a late, a corrected and a deleted event, forwards and backwards")
     func workedExample() throws {
         var release = TimelineCursor()
         #expect(try release.take(example().revisions) == [])
@@ -70,14 +71,14 @@ struct TimelineGateTests {
         #expect(told(at: 900) == ["deleted goal told (seek)"])
         #expect(told(at: 6_000) == ["added goal corrected"])
         #expect(release.due == nil)
-        // A viewer that never was between 2000 and 3000 never receives the penalty.
+        // A viewer that was never between 2000 and 3000 never receives the penalty.
         var spoiler = TimelineCursor(spoiler: true)
         #expect(try spoiler.take(example().revisions).map(\.line) == ["added goal corrected"])
         #expect(spoiler.move(to: moment(900)) == [])
     }
 
     @Test(
-        "an event that is recorded 12 s late comes at once to viewers that are past it, and to others with its own frame",
+        "an event that is recorded 12 s late comes at once to viewers past it, and to others with its own frame",
         arguments: [0, 1_000, 30_000])
     func late(delay: Int64) throws {
         var script = ScriptedLog()
@@ -91,7 +92,7 @@ struct TimelineGateTests {
         #expect(release.move(to: moment(1_000)).map(\.line) == ["added goal"])
     }
 
-    @Test("a correction of a late event comes to nobody before a live viewer received it")
+    @Test("a correction of a late event comes to nobody before a live viewer received the event")
     func lateCorrection() throws {
         var script = ScriptedLog()
         try script.put("goal", at: 1_000, recorded: 13_000, "told")
@@ -112,7 +113,7 @@ struct TimelineGateTests {
         #expect(told(at: 15_001) == ["added goal corrected"])
     }
 
-    @Test("an event that is added again after it was deleted is a correction")
+    @Test("an event that is added again after its deletion is a correction")
     func addedAgain() throws {
         var script = ScriptedLog()
         try script.put("goal", at: 1_000, recorded: 1_000, "told")
@@ -127,7 +128,7 @@ struct TimelineGateTests {
         #expect(told(at: 9_000) == ["added goal after all"])
     }
 
-    @Test("without a timecode nothing is known, and what was is taken back")
+    @Test("without a timecode no event is known, and known ones are retracted")
     func nowhere() throws {
         var release = TimelineCursor()
         #expect(release.move(to: nil) == [])
@@ -137,7 +138,7 @@ struct TimelineGateTests {
         #expect(release.shown == TimelineShown())
     }
 
-    @Test("the first description of the game is known from the beginning, the others when they were told")
+    @Test("the first description of the game applies from the beginning, later ones from their time")
     func info() throws {
         var script = ScriptedLog()
         try script.describe("Arena", recorded: 10_000)
@@ -149,7 +150,7 @@ struct TimelineGateTests {
         #expect(release.move(to: moment(600)).map(\.line) == ["unknown game Arena (seek)"])
     }
 
-    @Test("of several revisions that count the newest is so, also when an older one is due later")
+    @Test("the newest of several valid revisions applies, also if an older one is due later")
     func outOfOrder() throws {
         var script = ScriptedLog()
         try script.put("end", at: 20_000, recorded: 1_000, "planned")
@@ -161,7 +162,7 @@ struct TimelineGateTests {
         #expect(release.move(to: moment(30_000)) == [])
     }
 
-    @Test("another writing of the log takes back what was told by the one before")
+    @Test("a restarted log retracts the events of the previous one")
     func startOver() throws {
         var release = TimelineCursor(spoiler: true)
         _ = try release.take(example().revisions)
@@ -170,7 +171,7 @@ struct TimelineGateTests {
         #expect(try release.take(example().revisions).map(\.line) == ["added goal corrected"])
     }
 
-    @Test("what is shown depends on log and moment alone, whatever the way there", arguments: 0..<20)
+    @Test("the events depend only on the log and the time, not on previous times", arguments: 0..<20)
     func anyWay(seed: Int) throws {
         var chance = SeededGenerator(seed: UInt64(seed) &* 0x9E37_79B9)
         let script = try randomLog(&chance)
@@ -204,8 +205,9 @@ struct TimelineGateTests {
         }
     }
 
-    /// The events that may be known at a moment, by the rule and without the gate's own code: an event from its own time on,
-    /// each later revision of it from the later of its time and the time at which it was recorded.
+    /// Returns the events that may be known at a time, by the rule and without the gate's own code. An event is known
+    /// from its own time on. A later revision is known from the later of the event's time and the time of its
+    /// recording.
     private func oracle(_ log: TimelineLog, at moment: TimelineMoment) -> [TimelineEventID: SequenceNumber] {
         guard case .at(let now) = moment else { return [:] }
         var newest: [TimelineEventID: TimelineRevision] = [:]
@@ -218,7 +220,7 @@ struct TimelineGateTests {
         return newest.filter { $0.value.event != nil }.mapValues(\.number)
     }
 
-    /// Some 200 changes of 60 events: late, corrected, withdrawn, told again, and out of order.
+    /// Returns a log of about 200 changes of 60 events: late, corrected, deleted, repeated, and out of order.
     private func randomLog(_ chance: inout SeededGenerator) throws -> ScriptedLog {
         var script = ScriptedLog()
         var now: Int64 = 0

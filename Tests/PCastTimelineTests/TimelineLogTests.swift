@@ -11,7 +11,7 @@ struct TimelineLogTests {
         TimelineRequest(.put(try TimelineEventID(id), try event(text)))
     }
 
-    @Test("an event is added, changed in whole and in parts, and withdrawn")
+    @Test("an event is added, changed in whole and in part, and deleted")
     func life() throws {
         var log = TimelineLog()
         func take(_ request: TimelineRequest, at now: Int64) throws -> TimelineRevision? {
@@ -24,14 +24,14 @@ struct TimelineLogTests {
         #expect(first.number == SequenceNumber(1) && first.at == moment(2_000))
         #expect(log.gate(of: first.number) == moment(2_000))
         #expect(log.event(id)?.id == "goal-1" && log.event(id)?.type == .goal)
-        // The same again changes nothing.
+        // The same event again changes nothing.
         #expect(try take(put("goal-1", #"{"type":"goal","custom":1.50}"#), at: 3_000) == nil)
         let patch = try TimelineRequest.patch(
             id, parsing: Array(#"{"scorecard":{"total":{"home":"2"}},"timestamp":"1970-01-01T00:00:01Z"}"#.utf8))
         let second = try #require(try take(TimelineRequest(patch), at: 4_000))
         #expect(second.at == moment(1_000) && log.gate(of: second.number) == moment(4_000))
         #expect(second.event?.scorecard?.total?.home == "2" && second.event?.type == .goal)
-        // What nobody knows goes along as it was written.
+        // Unknown members are kept as they were written.
         let written = JSONValue.object(try #require(second.event?.object)).text
         #expect(written.contains(#""custom":1.50"#))
         let third = try #require(try take(TimelineRequest(.delete(id)), at: 5_000))
@@ -43,7 +43,7 @@ struct TimelineLogTests {
         #expect(log.changes(since: SequenceNumber(9)).isEmpty && log.changes(since: .none).count == 3)
     }
 
-    @Test("who brings in a past game says when it was known, and nobody what is known in future")
+    @Test("a producer can set the past time at which something was known, but not a future one")
     func recorded() throws {
         let log = TimelineLog()
         var request = try put("a", "{}")
@@ -53,14 +53,14 @@ struct TimelineLogTests {
         #expect(throws: TimelineError.recordedInFuture) { try log.revision(for: request, at: moment(9_000)) }
     }
 
-    @Test("an event for another address is refused")
+    @Test("an event for another address is rejected")
     func otherEvent() throws {
         #expect(throws: TimelineError.otherEvent("b")) {
             try TimelineLog().revision(for: put("a", #"{"id":"b"}"#), at: moment(0))
         }
     }
 
-    @Test("a full log takes nothing, and stays as it is")
+    @Test("a full log rejects events and stays unchanged")
     func full() throws {
         var limits = TimelineLimits()
         limits.revisions = 2
@@ -81,7 +81,7 @@ struct TimelineLogTests {
         }
     }
 
-    @Test("a consumer's log takes what comes twice once, and sees what is missing")
+    @Test("a consumer's log ignores repeated events, and detects missing ones")
     func resumed() throws {
         var source = ScriptedLog()
         for index in 0..<5 { try source.put("e\(index)", at: 0, recorded: Int64(index)) }

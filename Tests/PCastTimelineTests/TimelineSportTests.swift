@@ -24,7 +24,7 @@ struct TimelineSportTests {
     func leagues(league: String, text: String) throws {
         _ = try TimelineGame(league: league, game: "1")
         let event = try event(text)
-        // All of it goes through as it was written.
+        // All content is passed on as it was written.
         #expect(event.object.text == text)
         #expect(GameEventKind.known.contains(try #require(event.type)) == (league == "NHL"))
     }

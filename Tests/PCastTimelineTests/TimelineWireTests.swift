@@ -3,11 +3,11 @@ import PCastJSON
 import PCastTimeline
 import Testing
 
-@Suite("What producers and consumers of a timeline are sent")
+@Suite("The messages to producers and consumers of a timeline")
 struct TimelineWireTests {
     private func event(_ text: String) throws(TimelineError) -> GameEvent { try GameEvent(parsing: Array(text.utf8)) }
 
-    @Test("an event has all fields of the schema, as they were given")
+    @Test("an event has all fields of the schema with their given values")
     func fields() throws {
         let text =
             #"{"description":"Goal!","id":"2026-11-21T18:30:00Z","teamInvolved":"visitor","timestamp":"#
@@ -42,7 +42,7 @@ struct TimelineWireTests {
         #expect(player.currentTeam == "BOS" && player.number == "8" && player.position == "C" && player.images == ["c"])
     }
 
-    @Test("fields are set, and taken away")
+    @Test("fields can be set and removed")
     func setting() {
         var event = GameEvent()
         var player = EventPlayer()
@@ -54,7 +54,7 @@ struct TimelineWireTests {
                 == #"{"type":"goal","players":[{"name":"A","type":"scorer"}]}"#)
     }
 
-    @Test("what is not of the schema is refused, and says what it has to be")
+    @Test("content outside the schema is rejected with the expected values")
     func schema() {
         let limits = TimelineLimits()
         #expect(throws: TimelineError.wrongType("“description”", expected: "a text")) {
@@ -89,7 +89,7 @@ struct TimelineWireTests {
         }
     }
 
-    @Test("a revision and each message read back as they were written")
+    @Test("a revision and each message are parsed as they were written")
     func messages() throws {
         let id = try TimelineEventID("a/ö")
         let changes: [TimelineRevision.Change] = [
@@ -111,7 +111,7 @@ struct TimelineWireTests {
         #expect(throws: TimelineError.self) { try TimelineMessage(parsing: Array(#"{"type":"begin"}"#.utf8)) }
     }
 
-    @Test("the largest event that is taken fits into a message that is read")
+    @Test("the largest accepted event fits into a readable message")
     func largest() throws {
         let limits = TimelineLimits()
         let text = #"{"d":""# + String(repeating: "x", count: limits.bytes - 8) + #""}"#

@@ -1,11 +1,11 @@
 import Foundation
 import PCastCompatibility
 
-/// A program that views a stream by the samples of Phenix's documentation, in Swift by the names that Apple's importer gives to
-/// what they call. The tests run it, because a display and an audio device are named by the environment of a process.
+/// A program that views a stream by the samples of Phenix's documentation, in Swift by the names that Apple's importer
+/// gives to their calls. The tests run it, because a process's environment names the display and the audio device.
 ///
-/// Usage: PCastViewing URI AUTHENTICATION-TOKEN STREAM-TOKEN. Its standard input takes commands, a line each, and each is answered
-/// by a line. What the callbacks receive is written as it happens.
+/// Usage: PCastViewing URI AUTHENTICATION-TOKEN STREAM-TOKEN. Its standard input has one command per line, and each is
+/// answered by a line. Events of callbacks are written as they occur.
 @main
 enum Viewing {
     static func main() async throws {
@@ -77,7 +77,7 @@ enum Viewing {
         }
     }
 
-    /// What a surface in memory shows.
+    /// Returns the stamp that a surface in memory shows.
     private static func stamp(_ surface: (any RenderSurface)?) -> TestPatternStamp? {
         guard let memory = surface as? MemorySurface, let frame = memory.frame, let pixels = memory.image(),
             let painted = try? pixels.frame(like: frame, by: RawFrameConverter())
@@ -91,7 +91,7 @@ enum Viewing {
         let status: PhenixRequestStatus
     }
 
-    /// Authentication may be reported again; the first counts.
+    /// A promise for the first result. Authentication may be reported again.
     private final class Promise: @unchecked Sendable {
         private var continuation: CheckedContinuation<PhenixRequestStatus, Never>?
         private let lock = NSLock()

@@ -3,7 +3,7 @@ import PCastWebRTC
 import Testing
 
 struct ConnectionCaptureClockTests {
-    @Test("RTP10: times on either side of the wrap of 2^32 are told by the shorter way round")
+    @Test("timestamps on both sides of the wrap at 2^32 are related by the shorter distance")
     func wrap() {
         let time = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
         let clock = CaptureClock(timestamp: 0 &- 45_000, wallTime: time, rate: .video)
@@ -12,7 +12,7 @@ struct ConnectionCaptureClockTests {
         #expect(clock.wallTime(of: 0 &- 135_000) == time - .seconds(1 as Int64))
     }
 
-    @Test("sound's ticks are 48,000 a second")
+    @Test("audio has 48,000 ticks per second")
     func sound() {
         let time = WallTime(millisecondsSinceEpoch: 1000)
         let clock = CaptureClock(timestamp: 0, wallTime: time, rate: .opus)

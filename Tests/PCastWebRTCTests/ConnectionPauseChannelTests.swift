@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Both ends of a stream that is paused and resumed, and a network between them that does what it likes.
+/// Both ends of a stream that is paused and resumed, and an unreliable network between them.
 struct ConnectionPauseChannelTests {
-    /// A millisecond at a time.
+    /// A channel that runs in steps of a millisecond.
     private struct Channel {
         private enum Cargo {
             case packet(UInt16)
@@ -22,10 +22,10 @@ struct ConnectionPauseChannelTests {
         private var time: Int64 = 0
         private var sent: UInt32 = 65_000
         private var generator: SeededGenerator
-        /// Percent.
+        /// The probability of loss in percent.
         var loss = 0
         var duplication = 0
-        /// Added to the ten milliseconds of each way by chance, so that what was sent is overtaken.
+        /// The maximum of the random addition to the ten milliseconds of each direction. It reorders packets.
         var jitter: Int64 = 0
 
         init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
@@ -80,13 +80,13 @@ struct ConnectionPauseChannelTests {
             }
         }
 
-        /// Whether both ends mean the same, and have nothing more to ask.
+        /// Whether both ends have the same state and no pending request.
         var isSettled: Bool {
             state.isPaused != request.isWanted && request.isResting == state.isPaused && request.deadline == nil
         }
     }
 
-    @Test("Whatever was lost, doubled or overtaken, both ends agree soon after the network is well", arguments: 1...200)
+    @Test("after loss, duplication and reordering, both ends agree soon after the network recovers", arguments: 1...200)
     func agrees(seed: Int) {
         var channel = Channel(seed: UInt64(seed))
         channel.run(100)
@@ -101,7 +101,7 @@ struct ConnectionPauseChannelTests {
             channel.loss = 0
             channel.duplication = 0
             channel.jitter = 0
-            // The patience, a second until the next report tells of a pause, and what asking takes.
+            // The timeout, a second until the next report of a pause, and the time of a request.
             channel.run(3300)
             #expect(channel.isSettled, "seed \(seed), round \(round), wanted: \(channel.request.isWanted)")
             let requests = channel.requests

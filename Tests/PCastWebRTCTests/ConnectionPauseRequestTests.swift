@@ -3,15 +3,15 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-/// Whoever receives a stream that nobody takes, after RFC 7728, section 8.
+/// Pause requests of the receiver of a stream without subscribers (RFC 7728, section 8).
 struct ConnectionPauseRequestTests {
     private let start = Instant(nanoseconds: 1_000_000_000)
     private let roundTrip = TimeSpan.milliseconds(40)
 
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
-    /// What is asked from one time to another, where a look is taken each millisecond, and packets come each 20 while
-    /// `newest` is there, which counts them.
+    /// Returns the requests within a range of time, polled every millisecond. Packets arrive every 20 ms while
+    /// `newest`, which counts them, is not nil.
     private func asked(
         _ request: inout PauseRequest, from first: Int64, to last: Int64, newest: inout UInt16?
     ) -> [(at: Int64, kind: PauseResume.Kind, pauseID: UInt16)] {
@@ -36,7 +36,7 @@ struct ConnectionPauseRequestTests {
         request.messageReceived(message, newest: newest, at: at(time))
     }
 
-    /// One that nobody takes, paused at `at(2500)` after its packet 1000, under the number 0.
+    /// Returns a request of a stream without subscribers. It was paused at `at(2500)` after packet 1000, with number 0.
     private func paused() -> PauseRequest {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -47,7 +47,7 @@ struct ConnectionPauseRequestTests {
         return request
     }
 
-    @Test("Nothing is asked while it is wanted; two seconds after, a pause is")
+    @Test("a used stream causes no request, and two seconds without use request a pause")
     func timeout() {
         var request = PauseRequest()
         var newest: UInt16? = 0
@@ -57,7 +57,7 @@ struct ConnectionPauseRequestTests {
         #expect(first.map(\.at) == [7000] && first[0].kind == .pause && first[0].pauseID == 0)
     }
 
-    @Test("Who is back within two seconds changes nothing")
+    @Test("a subscriber that returns within two seconds has no effect")
     func quickReturn() {
         var request = PauseRequest()
         var newest: UInt16? = 0
@@ -70,7 +70,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked(&request, from: 21_000, to: 30_000, newest: &newest).isEmpty && !request.isResting)
     }
 
-    @Test("Before the first packet nothing is asked, and then the patience begins")
+    @Test("before the first packet nothing is requested, and then the timeout starts")
     func beforeTheFirstPacket() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -80,7 +80,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked(&request, from: 10_000, to: 12_050, newest: &newest).map(\.at) == [12_000])
     }
 
-    @Test("A pause is asked for again as long as packets come: every 100 ms at first, then each second")
+    @Test("a pause is requested again while packets come: every 100 ms at first, then every second")
     func pauseRepeated() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -94,7 +94,7 @@ struct ConnectionPauseRequestTests {
             ])
     }
 
-    @Test("A pause whose indication is lost is not asked for again when packets stop")
+    @Test("a pause whose indication is lost is not requested again when packets stop")
     func packetsStop() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -102,11 +102,11 @@ struct ConnectionPauseRequestTests {
         _ = asked(&request, from: 0, to: 2041, newest: &newest)
         var nothing: UInt16?
         #expect(asked(&request, from: 2041, to: 60_000, newest: &nothing).isEmpty && request.isResting)
-        // It never was: the request was lost, and the source silent.
+        // The source was never paused: the request was lost, and the source was silent.
         #expect(asked(&request, from: 60_000, to: 60_050, newest: &newest).map(\.kind) == [.pause])
     }
 
-    @Test("A resumption is asked for at once, each round trip and 50 ms at first, then each second, until packets come")
+    @Test("a resumption is requested at once, then every round trip and 50 ms, then every second until packets come")
     func resumeRepeated() {
         var request = paused()
         request.setWanted(true, at: at(10_000))
@@ -122,7 +122,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked2.map(\.at) == [22_000] && asked2[0].pauseID == 1)
     }
 
-    @Test("A late packet of before the pause does not pass for its end, nor an indication overtaken by what came since")
+    @Test("a late packet does not end a pause, and a late indication does not start one")
     func reordered() {
         var request = paused()
         request.setWanted(true, at: at(10_000))
@@ -134,7 +134,7 @@ struct ConnectionPauseRequestTests {
         #expect(!request.isResting && request.deadline == nil)
     }
 
-    @Test("Where no indication came, packets prove the end of a pause only after a round trip")
+    @Test("without an indication, packets end a pause only after a round trip")
     func withoutIndication() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -149,7 +149,7 @@ struct ConnectionPauseRequestTests {
         #expect(!request.isResting)
     }
 
-    @Test("A stream said to be paused that is wanted is asked to go on, under the number told")
+    @Test("a used stream that reports a pause gets a request to resume, with the reported number")
     func pausedUnasked() {
         var request = PauseRequest()
         var newest: UInt16? = 0
@@ -160,7 +160,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked1.map(\.kind) == [.resume, .resume] && asked1.allSatisfy { $0.pauseID == 17 })
     }
 
-    @Test("A sender that plays while nobody takes it is asked to pause, under the next number")
+    @Test("an unused stream that plays gets a request to pause, with the next number")
     func playsUnasked() {
         var request = paused()
         var newest: UInt16? = 1000
@@ -168,7 +168,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked1.map(\.at) == [5000] && asked1[0].kind == .pause && asked1[0].pauseID == 1)
     }
 
-    @Test("A refusal under another number is followed by the same request under that one")
+    @Test("after a refusal with another number the same request is repeated with that number")
     func refusedNumber() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -179,7 +179,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked1.map(\.at) == [2041] && asked1[0].kind == .pause && asked1[0].pauseID == 0xFFFF)
     }
 
-    @Test("However often a sender refuses, requests are 20 ms apart")
+    @Test("requests are 20 ms apart for any number of refusals")
     func refusedWithoutEnd() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -193,7 +193,7 @@ struct ConnectionPauseRequestTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= 20 } && times.count > 40)
     }
 
-    @Test("What the sender cannot do now is asked again later: to pause after 5 s, to go on after 2 s")
+    @Test("a request that the sender cannot fulfil is repeated: a pause after 5 s, a resumption after 2 s")
     func refused() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -210,7 +210,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked(&other, from: 10_050, to: 12_100, newest: &nothing).map(\.at) == [12_050])
     }
 
-    @Test("A source that said goodbye is asked for nothing; another that takes its place is, from zero")
+    @Test("a source that ended gets no request; its replacement gets them, from number zero")
     func goodbye() {
         var request = paused()
         request.goodbyeReceived()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// A stream whose receiver asks for pauses, after the states of RFC 7728, section 6.
+/// A stream whose receiver requests pauses, by the states of RFC 7728, section 6.
 struct ConnectionPauseStateTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
     private static let roundTrip = TimeSpan.milliseconds(40)
@@ -41,7 +41,7 @@ struct ConnectionPauseStateTests {
         PauseResume.Message(ssrc: 7, kind: .refused, pauseID: pauseID)
     }
 
-    @Test("It pauses at once and says so with its last number, and plays again; each pause has the next number")
+    @Test("a stream pauses at once and reports its last number, and resumes; each pause has the next number")
     func pausesAndResumes() {
         var state = state()
         for pauseID in UInt16(0)..<3 {
@@ -54,7 +54,7 @@ struct ConnectionPauseStateTests {
         }
     }
 
-    @Test("Requests that come twice change nothing, and those of before a pause's end do not bring it back")
+    @Test("repeated requests have no effect, and requests from before a pause's end do not restore it")
     func repeated() {
         var state = state()
         ask(&state, .pause, 0)
@@ -64,13 +64,13 @@ struct ConnectionPauseStateTests {
         ask(&state, .resume, 0)
         ask(&state, .resume, 0)
         #expect(!state.isPaused && said(&state).isEmpty)
-        // Overtaken by the request to resume.
+        // The request to resume overtook it.
         ask(&state, .pause, 0)
         #expect(!state.isPaused)
         #expect(said(&state) == [refused(1)])
     }
 
-    @Test("What is asked under another number is refused with the right one: at once, then as often as reports")
+    @Test("a request with another number is refused with the right one: at once, then as often as reports")
     func refuses() {
         var state = state()
         ask(&state, .pause, 5)
@@ -87,7 +87,7 @@ struct ConnectionPauseStateTests {
         #expect(said(&state, at: at(2200)).contains(refused(0)))
     }
 
-    @Test("While it plays, requests to resume of the past are ignored, and others refused")
+    @Test("while it plays, old requests to resume are ignored, and others refused")
     func resumeWhilePlaying() {
         var state = state()
         ask(&state, .pause, 0)
@@ -100,7 +100,7 @@ struct ConnectionPauseStateTests {
         #expect(said(&state) == [refused(1)])
     }
 
-    @Test("A pause that lasts is told each second, with a report where one is sent")
+    @Test("a pause is reported every second, with a report if one is sent")
     func toldEachSecond() {
         var state = state()
         ask(&state, .pause, 0)
@@ -112,7 +112,7 @@ struct ConnectionPauseStateTests {
         #expect(said(&state, at: at(1700)) == [paused(0)])
     }
 
-    @Test("Where others may object it waits two round trips, and an objection uses the number up")
+    @Test("if others can object it waits for two round trips, and an objection uses the number")
     func holdsOff() {
         var state = state(holdsOff: true)
         ask(&state, .pause, 0)
@@ -128,7 +128,7 @@ struct ConnectionPauseStateTests {
         #expect(said(&state, at: at(180)) == [paused(1)])
     }
 
-    @Test("It plays again when whoever had it paused leaves, and not when another does")
+    @Test("it resumes when the requester of the pause leaves, and not when another leaves")
     func goodbye() {
         var state = state()
         ask(&state, .pause, 0, from: 9)
@@ -140,7 +140,7 @@ struct ConnectionPauseStateTests {
         #expect(state.isPaused)
     }
 
-    @Test("The numbers go round")
+    @Test("the numbers wrap")
     func wraps() {
         var state = state()
         for pauseID in 0...UInt16.max {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// A call before it is one; what comes after is tested with the relay.
+/// A call before its answer. Tests with the SFU cover the rest.
 struct ConnectionPeerConnectionTests {
     private let now = Instant(nanoseconds: 1_000_000_000)
 
@@ -18,7 +18,7 @@ struct ConnectionPeerConnectionTests {
             using: &generator)
     }
 
-    @Test("before the answer nothing is sent, whatever comes, and no time matters")
+    @Test("before the answer nothing is sent, and no time has an effect")
     func beforeTheAnswer() {
         var connection = connection(.publish(video: .h264, audio: true))
         let path = NetworkPath(local: TransportAddress("10.0.0.1:5000")!, remote: TransportAddress("10.0.0.2:1")!)
@@ -40,7 +40,7 @@ struct ConnectionPeerConnectionTests {
         connection.close(at: now)
     }
 
-    @Test("an answer without credentials or with other sections than were offered is refused")
+    @Test("an answer without credentials or with other sections than the offer is rejected")
     func wrongAnswer() {
         var publishing = connection(.publish(video: .h264, audio: true))
         let other = connection(.view(video: true, audio: false))
@@ -61,7 +61,7 @@ struct ConnectionPeerConnectionTests {
         }
     }
 
-    @Test("a publisher offers the one codec that it makes; a viewer all that it plays")
+    @Test("a publisher offers the single codec that it encodes; a viewer all that it decodes")
     func offers() {
         let publishing = connection(.publish(video: .vp8, audio: false)).offer
         #expect(publishing.media.map(\.direction) == [.sendOnly])

@@ -7,9 +7,9 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// What comes after the keys: lost last flights, alerts, goodbyes.
+/// Events after the handshake: lost last flights, alerts, close_notify.
 struct DTLSAfterHandshakeTests {
-    /// - Parameter isSettled: both ends know that the other has the keys.
+    /// Returns two connected ends. If `isSettled` is true, each knows that the other has the keys.
     private func established(
         isSettled: Bool = false
     ) -> (client: OpenSSLHandshake, server: OpenSSLHandshake, now: Instant) {
@@ -23,7 +23,7 @@ struct DTLSAfterHandshakeTests {
         return (ends.client, ends.server, network.now)
     }
 
-    @Test("DTLS6: a server whose last flight is lost sends the same again when the client repeats its own")
+    @Test("a server whose last flight is lost repeats it when the client repeats its own")
     func dtls6() {
         let ends = DTLSTestCertificates.ends()
         var network = DTLSNetwork(client: ends.client, server: ends.server)
@@ -41,7 +41,7 @@ struct DTLSAfterHandshakeTests {
     }
 
     @Test(
-        "DTLS6: two ends that have finished do not answer each other for ever, but a late record is answered",
+        "two finished ends do not answer each other endlessly, but a late record is answered",
         arguments: [false, true])
     func silence(_ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
@@ -54,14 +54,14 @@ struct DTLSAfterHandshakeTests {
         #expect(client.deadline == nil && server.deadline == nil)
     }
 
-    @Test("DTLS6: a server that drops replayed records and lost its last flight still finishes with our client")
+    @Test("a server that drops replayed records and lost its last flight still finishes with the project's client")
     func foreignServer() {
         let client = DTLSTestCertificates.ends().client
         let server = DTLSForeignPeer(.server, certificate: DTLSTestCertificates.server)
         var network = DTLSNetwork(client: client, server: server)
         var lost = 0
         network.alter = { datagram, toServer in
-            // OpenSSL's timer is of real time, which has to run out while virtual time does.
+            // OpenSSL's timer uses real time, which has to elapse while virtual time does.
             if toServer { awaitRealTime(.milliseconds(25)) }
             guard !toServer, server.isFinished, lost < 2 else { return [datagram] }
             lost += 1
@@ -73,7 +73,7 @@ struct DTLSAfterHandshakeTests {
     }
 
     @Test(
-        "DTLS8: an alert that is not encrypted ends nothing after the handshake",
+        "an unencrypted alert after the handshake has no effect",
         arguments: [0, 40] as [UInt8], [false, true])
     func dtls8(_ description: UInt8, _ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
@@ -85,7 +85,7 @@ struct DTLSAfterHandshakeTests {
     }
 
     @Test(
-        "DTLS7: a goodbye closes the other end, at either end, whether they still have an SSL or not",
+        "close_notify closes the other end, in either direction, with or without an SSL object",
         arguments: [true, false], [false, true])
     func dtls7(_ clientCloses: Bool, _ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
@@ -99,7 +99,7 @@ struct DTLSAfterHandshakeTests {
     }
 
     @Test(
-        "DTLS7: each suite's goodbye is read without an SSL, and ours is a goodbye to others",
+        "close_notify of each cipher suite is parsed without an SSL object, and others accept the project's",
         arguments: [
             "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305",
             "ECDHE-ECDSA-AES128-SHA",
@@ -122,7 +122,7 @@ struct DTLSAfterHandshakeTests {
         }
     }
 
-    @Test("FAN3: an end that is settled has given back most of its memory")
+    @Test("an end that has settled has released most of its memory")
     func footprint() {
         let sizes = (0..<3).map { _ in
             let ends = (0..<20).map { _ in DTLSTestCertificates.ends() }
@@ -134,18 +134,18 @@ struct DTLSAfterHandshakeTests {
             withExtendedLifetime(ends) {}
             return freed / ends.count
         }
-        // Others allocate at the same time, so that the most that was freed is the nearest to the truth.
+        // Other tests allocate at the same time, so the maximum is closest to the freed size.
         #expect(sizes.max()! > 8_000)
     }
 
-    @Test("Cut short, damaged and random datagrams after the handshake change nothing", arguments: [false, true])
+    @Test("truncated, damaged and random datagrams after the handshake have no effect", arguments: [false, true])
     func garbage(_ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
         var generator = SeededGenerator(seed: 4)
         client.close()
         let goodbye = client.datagrams()[0]
         for length in 0..<goodbye.count { server.receive(Array(goodbye[..<length]), at: now) }
-        // OpenSSL looks at the version of a handshake's records only, and an alert is authenticated without it.
+        // OpenSSL checks the version only of handshake records, and it is not part of an alert's authentication.
         for position in 0..<goodbye.count where position != 1 && position != 2 {
             var changed = goodbye
             changed[position] ^= 1
@@ -158,7 +158,7 @@ struct DTLSAfterHandshakeTests {
     }
 }
 
-/// Returns when that much real time has passed: for what OpenSSL measures by the machine's own clock.
+/// Returns when this real time has passed, because OpenSSL uses the machine's own clock.
 private func awaitRealTime(_ duration: Duration) {
     let clock = ContinuousClock()
     let end = clock.now + duration

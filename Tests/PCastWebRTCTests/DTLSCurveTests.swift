@@ -4,10 +4,10 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Certificates of other curves than ours (RFC 8827, section 6.5 obliges to P-256 and forbids none).
+/// Certificates on other curves (RFC 8827, section 6.5 requires P-256 and forbids none).
 struct DTLSCurveTests {
     @Test(
-        "A peer's certificate may be on any of the usual curves, in both roles",
+        "a peer's certificate may be on any of the usual curves, in both roles",
         arguments: ["P-256", "P-384", "P-521", "secp224r1"], [DTLSRole.client, .server])
     func curves(curve: String, role: DTLSRole) throws {
         let key = try #require(pcast_evp_ec_gen(curve))
@@ -16,7 +16,7 @@ struct DTLSCurveTests {
         let ours = OpenSSLHandshake(
             certificate: DTLSTestCertificates.server, role: role == .client ? .server : .client,
             expectedFingerprints: [certificate.fingerprint])
-        // Its own list holds its own curve, as GnuTLS has it for secp224r1 and OpenSSL's default has not.
+        // The peer's list contains its own curve, like GnuTLS for secp224r1 and unlike OpenSSL's default.
         let groups = ["X25519", "P-256"] + (curve == "P-256" ? [] : [curve])
         let peer = DTLSForeignPeer(role, certificate: certificate, groups: groups.joined(separator: ":"))
         var network =
@@ -27,7 +27,7 @@ struct DTLSCurveTests {
     }
 
     @Test(
-        "A client may show a certificate on secp224r1 without listing it, as GnuTLS does",
+        "a client may use a certificate on secp224r1 without listing it, like GnuTLS",
         arguments: ["X448", "brainpoolP256r1"])
     func unlisted(spare: String) throws {
         let key = try #require(pcast_evp_ec_gen("secp224r1"))
@@ -42,7 +42,7 @@ struct DTLSCurveTests {
         #expect(peer.isFinished)
     }
 
-    @Test("Keys are still agreed on by X25519 where the peer has it, and by P-256 where it has not")
+    @Test("key agreement uses X25519 if the peer supports it, and P-256 otherwise")
     func preference() {
         #expect(DTLSCertificate.groups.hasPrefix("X25519:P-256:"))
         for groups in ["P-521:P-384:P-256", "P-256"] {

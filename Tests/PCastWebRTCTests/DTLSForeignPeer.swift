@@ -3,7 +3,7 @@ import PCastCore
 
 @testable import PCastWebRTC
 
-/// A peer as OpenSSL alone makes it: replayed records are dropped, and a flight is repeated only when asked for.
+/// A peer of OpenSSL alone. It drops replayed records, and repeats a flight only on request.
 final class DTLSForeignPeer: DTLSHandshake {
     private let context: OpaquePointer
     private let ssl: OpaquePointer
@@ -12,7 +12,7 @@ final class DTLSForeignPeer: DTLSHandshake {
     private var queue: [[UInt8]] = []
     private(set) var isFinished = false
 
-    /// - Parameter profiles: of SRTP, in OpenSSL's spelling; nil offers none.
+    /// Creates a peer. The profiles of SRTP are in OpenSSL's notation; nil offers none.
     init(
         _ role: DTLSRole, certificate: DTLSCertificate?, profiles: String? = SRTPProfile.openSSLPreference,
         ciphers: String = "DEFAULT", groups: String? = nil
@@ -71,7 +71,7 @@ final class DTLSForeignPeer: DTLSHandshake {
         queue += bio.takeOutgoing()
     }
 
-    /// Whether the other end has said goodbye.
+    /// Whether the other end has sent close_notify.
     var hasSeenGoodbye: Bool { SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 }
 
     var deadline: Instant? { nil }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Handshakes between two of our ends.
+/// Handshakes between two ends of this project.
 struct DTLSHandshakeTests {
-    @Test("Both ends agree on keys whatever is lost, repeated or reordered", arguments: [0, 20, 40])
+    @Test("both ends agree on keys with any loss, repetition or reordering", arguments: [0, 20, 40])
     func loss(_ percent: Int) {
         for seed in 0..<100 {
             let ends = DTLSTestCertificates.ends()
@@ -26,8 +26,8 @@ struct DTLSHandshakeTests {
         }
     }
 
-    /// Cuts a ClientHello in one record into fragments of `size` bytes, each in a record of its own. The record numbers
-    /// leave room for those of the client's later records.
+    /// Divides a ClientHello in one record into fragments of `size` bytes, each in its own record. The record numbers
+    /// leave space for those of the client's later records.
     private static func fragments(of hello: [UInt8], size: Int) -> [[UInt8]] {
         let body = Array(hello[25...])
         return stride(from: 0, to: body.count, by: size).enumerated().map { number, offset in
@@ -40,7 +40,7 @@ struct DTLSHandshakeTests {
     }
 
     @Test(
-        "DTLS1: a ClientHello in many datagrams, the last first, is answered without a cookie",
+        "a ClientHello in many reordered datagrams is answered without a cookie",
         arguments: [20, 64, 100])
     func dtls1(_ size: Int) {
         let ends = DTLSTestCertificates.ends()
@@ -58,7 +58,7 @@ struct DTLSHandshakeTests {
         #expect(ends.server.keys != nil)
     }
 
-    @Test("DTLS2: a flight is repeated after 50 ms or two round trips, then at doubled times up to 2 s")
+    @Test("a flight is repeated after 50 ms or two round trips, and then at doubled intervals up to 2 s")
     func dtls2() {
         let start = Instant(nanoseconds: 1)
         for (roundTrip, expected) in [
@@ -81,14 +81,14 @@ struct DTLSHandshakeTests {
                 client.advance(to: now)
                 let repeated = client.datagrams()
                 repetitions += 1
-                // The same but for the record's number, which is never used twice.
+                // It is the same except for the record's number, which is never used twice.
                 #expect(repeated.map { Array($0[..<5] + $0[11...]) } == hello.map { Array($0[..<5] + $0[11...]) })
                 #expect(repeated.first.map { Array($0[5..<11]) } == [0, 0, 0, 0, 0, repetitions])
             }
         }
     }
 
-    @Test("DTLS3: a handshake that nobody answers fails after 30 seconds and asks for no further time")
+    @Test("a handshake without an answer fails after 30 seconds and sets no further deadline")
     func dtls3() {
         let client = DTLSTestCertificates.ends().client
         let start = Instant(nanoseconds: 0)
@@ -102,7 +102,7 @@ struct DTLSHandshakeTests {
         #expect(client.state == .failed(.timeout))
     }
 
-    @Test("DTLS4, DTLS11: RSA certificates at either end are accepted, and no datagram exceeds 1200 bytes")
+    @Test("RSA certificates at either end are accepted, and no datagram exceeds 1200 bytes")
     func rsa() throws {
         let key = try #require(pcast_evp_rsa_gen(4096))
         defer { EVP_PKEY_free(key) }
@@ -120,7 +120,7 @@ struct DTLSHandshakeTests {
         }
     }
 
-    @Test("DTLS5: each datagram holds whole records and nothing more, however many a flight has")
+    @Test("each datagram contains only complete records, however many a flight has")
     func dtls5() throws {
         let key = try #require(pcast_evp_rsa_gen(4096))
         defer { EVP_PKEY_free(key) }
@@ -130,7 +130,7 @@ struct DTLSHandshakeTests {
         var (sizes, torn): ([Int], Int) = ([], 0)
         network.alter = { datagram, _ in
             sizes.append(datagram.count)
-            // RFC 6347, section 4.1: type, version, epoch and number take 11 bytes, the length two.
+            // RFC 6347, section 4.1: type, version, epoch and number have 11 bytes, the length two.
             var offset = 0
             while offset + 13 <= datagram.count, (20...23).contains(datagram[offset]), datagram[offset + 1] == 0xFE {
                 offset += 13 + Int(datagram[offset + 11]) << 8 + Int(datagram[offset + 12])
@@ -141,11 +141,11 @@ struct DTLSHandshakeTests {
         network.run()
         #expect(ends.client.keys != nil && ends.server.keys != nil)
         #expect(torn == 0)
-        // Both flights with a certificate of that size are of several.
+        // Both flights with a certificate of that size have several datagrams.
         #expect(sizes.count { $0 > 700 } >= 3, "\(sizes)")
     }
 
-    @Test("DTLS11: large flights of RSA ends get through loss and reordering")
+    @Test("large flights of ends with RSA certificates succeed despite loss and reordering")
     func lossyRSA() throws {
         let key = try #require(pcast_evp_rsa_gen(2048))
         defer { EVP_PKEY_free(key) }
@@ -159,7 +159,7 @@ struct DTLSHandshakeTests {
         }
     }
 
-    @Test("DTLS10: a client says nothing before it is told to start, a server nothing before it is asked")
+    @Test("a client sends nothing before it is started, and a server nothing before a request")
     func dtls10() {
         let ends = DTLSTestCertificates.ends()
         #expect(ends.client.datagrams().isEmpty)
@@ -168,7 +168,7 @@ struct DTLSHandshakeTests {
         #expect(ends.server.datagrams().isEmpty)
     }
 
-    @Test("A datagram of garbage is ignored, a damaged one fails with a reason at most, and nothing traps")
+    @Test("an invalid datagram is ignored, a damaged one fails with a reason at most, and nothing traps")
     func garbage() {
         var generator = SeededGenerator(seed: 11)
         var established = 0

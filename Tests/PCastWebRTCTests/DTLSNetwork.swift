@@ -18,7 +18,7 @@ struct DTLSNetwork {
     var loss = 0
     /// The probability that it comes twice, in percent.
     var repetition = 0
-    /// What becomes of a datagram on its way; an empty answer is a loss.
+    /// Modifies a datagram in transit; an empty result is a loss.
     var alter: (_ datagram: [UInt8], _ toServer: Bool) -> [[UInt8]] = { datagram, _ in [datagram] }
     private(set) var largestDatagram = 0
     private(set) var datagrams = 0
@@ -31,7 +31,7 @@ struct DTLSNetwork {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// Runs from the start for at most as long; ends early when nothing flies and nobody waits.
+    /// Runs for at most this time. Ends early if no datagram is in transit and no timer is pending.
     mutating func run(for span: TimeSpan = .seconds(40)) {
         let end = now + span
         server.start(at: now)
@@ -68,7 +68,7 @@ struct DTLSNetwork {
 }
 
 extension DTLSHandshake {
-    /// All that wait to be sent.
+    /// Returns all datagrams that wait to be sent.
     func datagrams() -> [[UInt8]] {
         var buffer = [UInt8](repeating: 0, count: 2048)
         var datagrams: [[UInt8]] = []
@@ -88,7 +88,7 @@ extension DTLSHandshake {
     }
 }
 
-/// The certificates of the tests, made once.
+/// The certificates of the tests, created once.
 enum DTLSTestCertificates {
     static let wallTime = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
     static let client = make()
@@ -99,7 +99,7 @@ enum DTLSTestCertificates {
         return certificate
     }
 
-    /// Both ends of a handshake, each knowing the other's fingerprint.
+    /// Returns both ends of a handshake. Each knows the other's fingerprint.
     static func ends(
         client: DTLSCertificate = client, server: DTLSCertificate = server
     ) -> (client: OpenSSLHandshake, server: OpenSSLHandshake) {

@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Handshakes with peers that are not ours, and peers that are not who they should be.
+/// Handshakes with peers of other implementations, and with peers of a wrong identity.
 struct DTLSPeerTests {
     private let certificates = DTLSTestCertificates.self
 
     @Test(
-        "All three profiles are agreed on when the peer has only that one",
+        "each of the three profiles is agreed on if the peer has only that one",
         arguments: [
             ("SRTP_AEAD_AES_128_GCM", SRTPProfile.aeadAES128GCM), ("SRTP_AEAD_AES_256_GCM", .aeadAES256GCM),
             ("SRTP_AES128_CM_SHA1_80", .aes128CMHMACSHA1),
@@ -24,7 +24,7 @@ struct DTLSPeerTests {
         #expect(peer.isFinished)
     }
 
-    @Test("DTLS9: any one of several fingerprints is enough, of sha-256, sha-384 or sha-512 in either case")
+    @Test("one matching fingerprint of several is enough, with SHA-256, SHA-384 or SHA-512 in either case")
     func dtls9() throws {
         let certificate = try #require(SSL_CTX_get0_certificate(certificates.client.context))
         let der = X509Certificate.der(certificate)
@@ -42,7 +42,7 @@ struct DTLSPeerTests {
         #expect(DTLSFingerprint(FingerprintAttribute(algorithm: "sha-1", bytes: [1])) == nil)
     }
 
-    @Test("DTLS9: with the wrong certificate no end gets keys, and the peer is told at once", arguments: [true, false])
+    @Test("with the wrong certificate no end has keys, and the peer is alerted at once", arguments: [true, false])
     func mismatch(_ isServerDeceived: Bool) {
         let honest = certificates.ends()
         let deceived = OpenSSLHandshake(
@@ -61,7 +61,7 @@ struct DTLSPeerTests {
         #expect(network.now - start < .milliseconds(500))
     }
 
-    @Test("No expected fingerprint at all lets nobody in")
+    @Test("without an expected fingerprint nobody is accepted")
     func noFingerprint() {
         let server = OpenSSLHandshake(certificate: certificates.server, role: .server, expectedFingerprints: [])
         var network = DTLSNetwork(client: certificates.ends().client, server: server)
@@ -69,7 +69,7 @@ struct DTLSPeerTests {
         #expect(server.state == .failed(.fingerprintMismatch))
     }
 
-    @Test("A peer without a certificate, and one without a profile, fail with that reason")
+    @Test("a peer without a certificate, and one without a profile, fail with that reason")
     func refusals() {
         let server = certificates.ends().server
         var first = DTLSNetwork(client: DTLSForeignPeer(.client, certificate: nil), server: server)
@@ -82,7 +82,7 @@ struct DTLSPeerTests {
         #expect(client.state == .failed(.noProfile))
     }
 
-    @Test("DTLS11: a peer that offers ECDSA suites only finds one")
+    @Test("a peer that offers only ECDSA suites finds one")
     func ecdsaOnly() {
         let peer = DTLSForeignPeer(
             .client, certificate: certificates.client,
@@ -94,7 +94,7 @@ struct DTLSPeerTests {
     }
 
     @Test(
-        "DTLS12: a certificate is valid from the day before for a year, names itself its issuer, and its serial differs"
+        "a certificate is valid from the day before for a year, is self-issued, and has its own serial number"
     )
     func dtls12() throws {
         let first = try #require(SSL_CTX_get0_certificate(certificates.client.context))

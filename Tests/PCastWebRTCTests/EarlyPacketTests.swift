@@ -11,7 +11,7 @@ struct EarlyPacketTests {
     private static let up = NetworkPath(local: serverAddress, remote: clientAddress)
     private static let down = NetworkPath(local: clientAddress, remote: serverAddress)
 
-    /// Two ends of a transport, and what the server's last flight is while it is held back.
+    /// Two ends of a transport, and the server's last flight while it is delayed.
     private struct Pair: ~Copyable {
         var client: SecureTransport
         var server: SecureTransport
@@ -29,7 +29,7 @@ struct EarlyPacketTests {
             server = SecureTransport(lite: ICELiteAgent(local: theirs, remote: ours), handshake: ends.server, seed: 3)
         }
 
-        /// Lets both talk until the server has its keys; what it says of DTLS from then on is held back.
+        /// Runs both ends until the server has its keys. The server's DTLS messages from then on are delayed.
         mutating func runUntilServerIsConnected() {
             for _ in 0..<2_000 where !server.isConnected {
                 client.advance(to: now)
@@ -46,7 +46,7 @@ struct EarlyPacketTests {
             }
         }
 
-        /// - Returns: the length of the packet in the clear; nil where there is none.
+        /// - Returns: The length of the unencrypted packet; nil if there is none.
         @discardableResult
         mutating func deliver(_ datagram: [UInt8], toServer: Bool) -> Int? {
             var datagram = datagram
@@ -76,7 +76,7 @@ struct EarlyPacketTests {
         return Array(bytes[..<length])
     }
 
-    @Test("DTLS13: packets that come before the handshake's end are held, a few of them, and read after it")
+    @Test("packets that arrive before the end of the handshake are held within a limit and read after it")
     func dtls13() throws {
         var pair = Pair()
         pair.runUntilServerIsConnected()

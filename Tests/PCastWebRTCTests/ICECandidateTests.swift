@@ -4,7 +4,7 @@ import PCastWebRTC
 import Testing
 
 @Suite struct ICECandidateTests {
-    @Test("candidates as browsers write them are read and written again")
+    @Test("browsers' candidates are parsed and written again")
     func attributes() throws {
         for text in [
             "candidate:842163049 1 udp 1677729535 203.0.113.5 46154 typ srflx raddr 10.0.0.2 rport 46154",
@@ -20,7 +20,7 @@ import Testing
         #expect(upper?.transportAddress == TransportAddress("1.2.3.4:5"))
     }
 
-    @Test("ICE8: a .local name is kept as a name, without an address to send to")
+    @Test("a .local name is kept as a name without an address")
     func ice8Names() throws {
         let text = "candidate:1 1 udp 2113937151 6f2c0bb5-ba3b-4b4e-8a4a-7ad4d0e0a5cd.local 51234 typ host"
         let candidate = try #require(ICECandidate(text))
@@ -33,7 +33,7 @@ import Testing
         #expect(network.client.state == .new && isSilent)
     }
 
-    @Test("IO6: an IPv4-mapped address is the IPv4 address")
+    @Test("an IPv4-mapped address equals the IPv4 address")
     func io6Mapped() {
         let mapped = ICECandidate("candidate:1 1 udp 1 ::ffff:192.0.2.1 5 typ host")
         #expect(mapped?.address == .ip(IPAddress("192.0.2.1")!))
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "broken candidates are refused",
+        "invalid candidates are rejected",
         arguments: [
             "", "candidate:", "candidate:1 1 udp 1 1.2.3.4 5 typ", "candidate:1 1 udp 1 1.2.3.4 5 kind host",
             "candidate:1 1 udp 4294967296 1.2.3.4 5 typ host", "candidate:1 1 udp 1 1.2.3.4 65536 typ host",
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("ICE14: priorities are those of RFC 8445, and TCP stands below UDP")
+    @Test("priorities are those of RFC 8445, and TCP is below UDP")
     func ice14Priorities() {
         #expect(ICECandidate.priority(.host, transport: .udp) == 126 << 24 | 65535 << 8 | 255)
         #expect(ICECandidate.priority(.serverReflexive, transport: .udp, preference: 1) == 100 << 24 | 1 << 8 | 255)
@@ -77,7 +77,7 @@ import Testing
         #expect(passive.description.hasSuffix("tcp \(tcp) 192.0.2.1 8189 typ host tcptype passive"))
     }
 
-    @Test("candidates of one base, kind and transport share a foundation, others do not")
+    @Test("candidates of one base, type and transport share a foundation, and others do not")
     func foundations() {
         let first = ICECandidate.host(TransportAddress("192.0.2.1:1")!)
         #expect(first.foundation == ICECandidate.host(TransportAddress("192.0.2.1:2")!).foundation)

@@ -14,7 +14,7 @@ import Testing
         return network
     }
 
-    @Test("joining takes one round trip: the first check nominates")
+    @Test("a join has one round trip: the first check nominates")
     func oneRoundTrip() {
         var network = ICENetwork()
         network.mapping[ICENetwork.clientAddress] = publicAddress
@@ -31,7 +31,7 @@ import Testing
         #expect(network.client.isValidated(path))
     }
 
-    @Test("checks are paced by 20 ms, in the order of priority, and sent again after 100, 200, 400 ms")
+    @Test("checks are 20 ms apart, by priority, and repeated after 100, 200, 400 ms")
     func pacing() {
         var network = ICENetwork()
         let addresses = (1...3).map { TransportAddress("192.0.2.\($0):8189")! }
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("both sides settle on one path when several work")
+    @Test("both sides select the same path if several work")
     func agreement() {
         var network = ICENetwork(addresses: [ICENetwork.clientAddress, TransportAddress("10.0.0.3:5000")!])
         network.addServerCandidate()
@@ -86,7 +86,7 @@ import Testing
         #expect(network.clientSelections.count == 1)
     }
 
-    @Test("ICE7: after 300 ms of silence the pair is checked, so that a rebound NAT is found at once")
+    @Test("after 300 ms of silence the pair is checked, which detects a NAT rebinding at once")
     func ice7Silence() {
         var network = connected()
         network.run(.milliseconds(200))
@@ -103,7 +103,7 @@ import Testing
         #expect(network.client.state == .connected && network.clientSelections.count == 1)
     }
 
-    @Test("ICE3: a silent server is disconnected after 5 s and failed after 30 s; before, a word brings it back")
+    @Test("a silent server is disconnected after 5 s and failed after 30 s, and any packet before that reconnects it")
     func ice3Consent() {
         var network = connected()
         network.unreachable = [ICENetwork.serverAddress]
@@ -119,7 +119,7 @@ import Testing
         #expect(network.client.state == .failed && network.client.deadline == nil)
     }
 
-    @Test("ICE5: our checks go unanswered, but the peer's own requests keep the pair alive")
+    @Test("the peer's requests keep a pair alive whose checks are not answered")
     func ice5PeerRequests() {
         var network = connected()
         network.isServerMute = true
@@ -137,7 +137,7 @@ import Testing
         #expect(network.client.state == .connected && network.client.selectedPath == path)
     }
 
-    @Test("another pair takes over when the selected one dies")
+    @Test("another pair replaces a selected one that fails")
     func takeover() {
         var network = connected()
         let spare = TransportAddress("192.0.2.11:8189")!
@@ -152,7 +152,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("ICE6: 487 makes the agent take the other role; the larger tie-breaker keeps its own")
+    @Test("after error 487 the agent takes the other role, and the larger tie-breaker keeps its own")
     func ice6RoleConflict() throws {
         var network = ICENetwork()
         network.addServerCandidate()
@@ -182,7 +182,7 @@ import Testing
         #expect(changed.transactionID != check.transactionID)
     }
 
-    @Test("of two controlling agents the one with the larger tie-breaker answers 487, the other gives way")
+    @Test("of two controlling agents the one with the larger tie-breaker answers 487, and the other switches")
     func tieBreakers() {
         let (client, server) = (ICENetwork.clientCredentials, ICENetwork.serverCredentials)
         let path = NetworkPath(local: ICENetwork.clientAddress, remote: ICENetwork.serverAddress)
@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test("ICE11: answers and requests that are not authentic change nothing")
+    @Test("responses and requests that are not authentic change nothing")
     func ice11Forgeries() throws {
         var network = ICENetwork()
         network.addServerCandidate()
@@ -221,7 +221,7 @@ import Testing
         #expect(!network.client.isValidated(path))
     }
 
-    @Test("ICE12: a restart moves to the new credentials without a gap in what is selected")
+    @Test("a restart changes to the new credentials without a gap in the selected pair")
     func ice12Restart() {
         var network = connected()
         var generator = SeededGenerator(seed: 12)
@@ -253,7 +253,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("ICE14: connections are opened when datagrams led to nothing for 500 ms, and closed when not needed")
+    @Test("connections are opened when UDP has failed for 500 ms, and closed when they are not needed")
     func ice14Fallback() {
         var network = ICENetwork()
         network.unreachable = [ICENetwork.serverAddress]
@@ -283,7 +283,7 @@ import Testing
         #expect(network.client.takePathToClose() == nil)
     }
 
-    @Test("candidates and pairs are bounded, and duplicates are one")
+    @Test("the number of candidates and pairs is limited, and duplicates are one")
     func bounds() {
         var network = ICENetwork(addresses: (1...20).map { TransportAddress("10.0.0.\($0):5000")! })
         for _ in 0..<2 {
@@ -298,7 +298,7 @@ import Testing
         #expect(Set(paths.map(\.local)).count == ICEControllingAgent.maximumLocalAddresses)
     }
 
-    @Test("a network that comes up later is tried at once")
+    @Test("a network that appears later is tried at once")
     func laterNetwork() {
         var network = ICENetwork(addresses: [])
         network.addServerCandidate()
@@ -309,7 +309,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("ICE7: the server's probe after a rebinding is answered, and moves its path without a check of the client's")
+    @Test("the server's check after a NAT rebinding is answered, and moves its path without a client's check")
     func ice7ServerProbe() {
         var network = connected()
         let rebound = TransportAddress("203.0.113.7:62000")!
@@ -327,7 +327,7 @@ import Testing
         #expect(network.checks.count == before && network.client.state == .connected)
     }
 
-    @Test("a socket bound to any address learns its own from the answer")
+    @Test("a socket on the wildcard address learns its own address from the response")
     func unspecifiedBase() {
         var network = ICENetwork(addresses: [TransportAddress(ip: .anyV4, port: 5000)])
         network.mapping[ICENetwork.clientAddress] = TransportAddress(ip: .anyV4, port: 5000)

@@ -4,7 +4,7 @@ import PCastWebRTC
 import Testing
 
 @Suite struct ICECredentialsTests {
-    @Test("SDP1: a fragment of 32 characters with + and / is accepted, and checked against")
+    @Test("a ufrag of 32 characters with + and / is accepted and verified")
     func sdp1LongFragments() {
         var network = ICENetwork()
         #expect(network.server.local.ufrag.count == 32)
@@ -13,7 +13,7 @@ import Testing
         #expect(network.client.state == .connected)
     }
 
-    @Test("random credentials have the lengths asked for and characters of the grammar, and differ")
+    @Test("random credentials have the requested lengths and characters of the grammar, and differ")
     func random() {
         var generator = SeededGenerator(seed: 1)
         let first = ICECredentials.random(using: &generator)
@@ -26,7 +26,7 @@ import Testing
         #expect((first.ufrag + first.password + second.ufrag).allSatisfy(isAllowed))
     }
 
-    @Test("credentials that are too short, too long, or hold a colon or a space are refused")
+    @Test("credentials that are too short, too long, or contain a colon or a space are rejected")
     func refused() {
         let password = String(repeating: "p", count: 22)
         #expect(ICECredentials(ufrag: "abcd", password: password) != nil)
@@ -37,7 +37,7 @@ import Testing
         #expect(ICECredentials(ufrag: String(repeating: "u", count: 257), password: password) == nil)
     }
 
-    @Test("a password is shown by neither print nor dump")
+    @Test("a password is in the output of neither print nor dump")
     func secrecy() {
         let network = ICENetwork()
         var dumped = ""

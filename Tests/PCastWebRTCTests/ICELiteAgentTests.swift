@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("an authenticated check is answered with the address it came from, by our password")
+    @Test("an authenticated check is answered with its source address, by the local password")
     func answers() throws {
         var agent = agent()
         let (outcome, reply) = agent.handleMessage(check(), from: path(), at: start)
@@ -43,14 +43,14 @@ import Testing
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.newlySelectedPath == nil)
     }
 
-    @Test("no request is answered with more bytes than it has, from IPv6 neither, whatever is left out of it or put in")
+    @Test("no response is larger than its request, also for IPv6 and for any content")
     func noAmplification() throws {
         let remotes = ["203.0.113.7:5000", "[2001:db8:1234:5678:9abc:def0:1234:5678]:65535"]
         let key = server.password
         let requests = [
             check(), check(nominating: false), check(role: .controlled(tieBreaker: 5)),
             check(local: ICECredentials(ufrag: server.ufrag, password: String(repeating: "x", count: 24))),
-            // Nothing but what it takes to be authentic, and less.
+            // Only the attributes of authentication, and fewer.
             stunMessage(.request, key: key) { writer in
                 writer.addUsername(recipient: Array(server.ufrag.utf8), sender: Array(client.ufrag.utf8))
             },
@@ -63,13 +63,13 @@ import Testing
                 let reply = agent.handleMessage(request, from: path, at: start).reply
                 #expect(reply.count <= request.count, "\(reply.count) for \(request.count) of \(remote)")
             }
-            // Checks as they are sent have room for the answer.
+            // Regular checks have space for the response.
             var agent = agent()
             #expect(!agent.handleMessage(check(), from: path, at: start).reply.isEmpty)
         }
     }
 
-    @Test("ICE1: the latest authenticated nomination is followed, to and fro")
+    @Test("the latest authenticated nomination is followed, also back to an earlier path")
     func ice1LatestNomination() {
         var agent = agent()
         for port in [5000, 5001, 5000, 5002] as [UInt16] {
@@ -80,7 +80,7 @@ import Testing
         #expect(agent.selectedPath == path(5002))
     }
 
-    @Test("ICE2: every path of an authenticated check is valid, up to eight, and the selected one stays")
+    @Test("every path of an authenticated check is valid, up to eight, and the selected one is kept")
     func ice2ValidatedPaths() {
         var agent = agent()
         #expect(!agent.isValidated(path(1)) && agent.sendingPath == nil)
@@ -95,7 +95,7 @@ import Testing
         #expect(!agent.isValidated(path(1, tcp: 3)))
     }
 
-    @Test("ICE3: a silent peer is away after 5 s and gone after 30 s; SRTCP counts as a word")
+    @Test("a silent peer is away after 5 s and gone after 30 s, and SRTCP ends the silence")
     func ice3Consent() {
         var agent = agent()
         _ = agent.handleMessage(check(), from: path(), at: start)
@@ -110,7 +110,7 @@ import Testing
         #expect(agent.deadline(after: last + .milliseconds(30_000)) == nil)
     }
 
-    @Test("ICE4: the consent clock starts at the first success; until then the setup deadline counts")
+    @Test("consent starts at the first success, and the setup deadline counts until then")
     func ice4ConsentStart() {
         var agent = ICELiteAgent(local: server, remote: client, setupDeadline: start + .milliseconds(60_000))
         agent.noteAuthenticated(path: path(), at: start)
@@ -127,7 +127,7 @@ import Testing
         #expect(patient.deadline(after: start) == nil)
     }
 
-    @Test("ICE6: a controlled peer is told by 487 to take control, and is not validated by that check")
+    @Test("a controlled peer receives 487, and that check does not validate it")
     func ice6RoleConflict() throws {
         var agent = agent()
         let bytes = check(role: .controlled(tieBreaker: .max))
@@ -138,7 +138,7 @@ import Testing
         #expect(!agent.isValidated(path()) && agent.selectedPath == nil)
     }
 
-    @Test("ICE7: SRTCP from a new address is answered with one probe, and the path moves on its answer")
+    @Test("SRTCP from a new address is answered with one check, and the path moves when that is answered")
     func ice7Probe() throws {
         var agent = agent()
         var generator = SeededGenerator(seed: 4)
@@ -173,7 +173,7 @@ import Testing
         #expect(outcome.newlySelectedPath == path(2) && agent.selectedPath == path(2) && agent.isValidated(path(2)))
     }
 
-    /// A check that holds `attribute`, signed by OpenSSL.
+    /// Returns a check that contains `attribute`, signed by OpenSSL.
     private static func signed(_ attribute: [UInt8], _ local: ICECredentials, _ remote: ICECredentials) -> [UInt8] {
         var bytes = stunMessage(.request) { writer in
             writer.addUsername(recipient: Array(local.ufrag.utf8), sender: Array(remote.ufrag.utf8))
@@ -187,7 +187,7 @@ import Testing
         return bytes + [0x00, 0x08, 0, 20] + code
     }
 
-    @Test("ICE10: unknown attributes below 0x8000 are answered with 420, and indications not at all")
+    @Test("unknown attributes below 0x8000 are answered with 420, and indications are not answered")
     func ice10() throws {
         var agent = agent()
         let unknown = Self.signed([0x00, 0x33, 0, 0], server, client)
@@ -202,7 +202,7 @@ import Testing
         #expect(silent.reply.isEmpty && silent.outcome.rejection == nil && !silent.outcome.isAuthenticated)
     }
 
-    @Test("ICE11: a flood without the password gets answers no larger than it sent, and changes nothing")
+    @Test("a flood without the password receives no larger responses and changes nothing")
     func ice11Unauthenticated() throws {
         var agent = agent()
         let wrongPassword = check(local: ICECredentials(ufrag: server.ufrag, password: client.password))
@@ -226,7 +226,7 @@ import Testing
         #expect(agent.selectedPath == nil && !agent.isValidated(path()) && agent.lastAuthenticated == nil)
     }
 
-    @Test("ICE12: after a restart both credentials are valid until the new ones nominate")
+    @Test("after a restart both credentials are valid until the new ones nominate")
     func ice12Restart() {
         var agent = agent()
         _ = agent.handleMessage(check(), from: path(1), at: start)
@@ -248,7 +248,7 @@ import Testing
         #expect(agent.isValidated(path(1)), "media on its way still arrives")
     }
 
-    @Test("ICE13: on one 5-tuple the fragment tells a reloaded page from the dead one")
+    @Test("on one 5-tuple the ufrag distinguishes a reloaded page from the previous one")
     func ice13SameTupleOtherFragment() throws {
         var dead = agent()
         _ = dead.handleMessage(check(), from: path(), at: start)
@@ -260,7 +260,7 @@ import Testing
         #expect(alive.handleMessage(bytes, from: path(), at: start).outcome.newlySelectedPath == path())
     }
 
-    @Test("ICE14: several connections stay, and the unused are closed after a nomination")
+    @Test("several connections are kept, and unused ones are closed after a nomination")
     func ice14Connections() {
         var agent = agent()
         for connection in 1...3 as ClosedRange<UInt32> {
@@ -278,7 +278,7 @@ import Testing
         #expect(agent.takePathToClose(at: later + .milliseconds(10_000)) == path(9, tcp: 2))
     }
 
-    @Test("a closed connection that was selected gives way to the path heard of last")
+    @Test("a closed connection that was selected is replaced by the most recent path")
     func closedConnection() {
         var agent = agent()
         _ = agent.handleMessage(check(nominating: false), from: path(1), at: start)
@@ -287,7 +287,7 @@ import Testing
         #expect(agent.selectedPath == nil && agent.sendingPath == path(1) && !agent.isValidated(path(9, tcp: 2)))
     }
 
-    @Test("checks that come before the peer's description are accepted by our password alone")
+    @Test("checks that come before the peer's description are accepted by the local password alone")
     func earlyChecks() {
         var agent = ICELiteAgent(local: server)
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.isAuthenticated)

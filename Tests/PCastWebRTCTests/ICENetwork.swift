@@ -17,7 +17,7 @@ func stunMessage(
     }
 }
 
-// The expectation macros take no spans, so that the tests call by arrays.
+// The expectation macros accept no spans, so the tests call this with arrays.
 
 func parsedSTUN(_ bytes: [UInt8]) -> STUNMessage? { STUNMessage.parse(bytes.span) }
 
@@ -29,7 +29,7 @@ extension STUNMessage {
     }
 }
 
-/// A client, a lite server, and what lies between them: delay, loss, a NAT, addresses that lead nowhere.
+/// A client, a lite server, and the network: delay, loss, a NAT, and unreachable addresses.
 struct ICENetwork {
     private struct Flight {
         let arrival: Instant
@@ -50,13 +50,13 @@ struct ICENetwork {
     var oneWay = TimeSpan.milliseconds(20)
     var lossPercent: UInt64 = 0
 
-    /// What the NAT makes of the client's addresses; others stay what they are.
+    /// The NAT's mapping of the client's addresses; others remain unchanged.
     var mapping: [TransportAddress: TransportAddress] = [:]
 
-    /// Server addresses that nothing comes from or gets to.
+    /// The server addresses that are unreachable in both directions.
     var unreachable: Set<TransportAddress> = []
 
-    /// The server's answers are lost while set.
+    /// Whether the server's responses are lost.
     var isServerMute = false
     private(set) var checks: [(sent: Instant, path: NetworkPath)] = []
     private(set) var serverSelections: [NetworkPath] = []
@@ -76,7 +76,7 @@ struct ICENetwork {
         client.addRemoteCandidate(.host(address), at: now)
     }
 
-    /// Lets time pass, with all that happens in it.
+    /// Advances the time with all its events.
     mutating func run(_ span: TimeSpan) {
         let end = now + span
         for _ in 0..<200_000 {

@@ -4,17 +4,17 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Simulcast as it arrives: three layers of one section, told apart by name (RFC 8852).
+/// The reception of simulcast: three layers of one section, identified by name (RFC 8852).
 struct LayerReceptionTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
-    /// The answer to Chromium's offer of the layers l, m and h.
+    /// Returns the answer to Chromium's offer of the layers l, m and h.
     private static func receiver() throws -> MediaReceiver {
         let answer = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer)
         return MediaReceiver(answer.session.media, reporterSSRC: 9, cname: "c", measuresRoundTrip: false)
     }
 
-    /// - Parameter repairs: a retransmission of the packet with that number.
+    /// Lets the receiver process a packet. `repairs` makes it a retransmission of that sequence number.
     private static func receive(
         _ number: UInt16, ssrc: UInt32, rid: String? = nil, repairs: UInt16? = nil,
         transportSequenceNumber: UInt16? = nil, by receiver: inout MediaReceiver, at now: Instant = start
@@ -36,7 +36,7 @@ struct LayerReceptionTests {
         return bytes.withUnsafeBytes { receiver.receive(UnsafeRawBufferPointer(rebasing: $0[..<length]), at: now) }
     }
 
-    @Test("A layer is known by its name first, then by its source; a packet of neither is refused")
+    @Test("a layer is identified by its name first, then by its source; a packet of neither is rejected")
     func learnsSources() throws {
         var receiver = try Self.receiver()
         #expect(
@@ -51,7 +51,7 @@ struct LayerReceptionTests {
         #expect(receiver.layers.map(\.packetsReceived) == [1, 0, 2])
     }
 
-    @Test("A retransmission belongs to the layer that it names, and later ones of its source too")
+    @Test("a retransmission belongs to its named layer, and later ones of its source too")
     func learnsRetransmissions() throws {
         var receiver = try Self.receiver()
         _ = Self.receive(5, ssrc: 10, rid: "l", by: &receiver)
@@ -67,7 +67,7 @@ struct LayerReceptionTests {
         #expect(receiver.layers.map(\.missing.recovered) == [0, 0, 2])
     }
 
-    @Test("NACK6: a retransmission of no known layer counts for the transport's feedback before it is of any")
+    @Test("a retransmission of no known layer counts for transport feedback")
     func nack6() throws {
         var receiver = try Self.receiver()
         _ = Self.receive(5, ssrc: 30, rid: "h", by: &receiver)
@@ -75,7 +75,7 @@ struct LayerReceptionTests {
         #expect(Self.receive(1, ssrc: 31, repairs: 6, transportSequenceNumber: 77, by: &receiver) == nil)
         let feedback = receiver.arrivals?.deadline
         #expect(feedback == Self.start + .milliseconds(100))
-        // The next of its packets says whose it is, and from then on none has to.
+        // The next packet of the source names its layer, and later ones need no name.
         let named = Self.receive(2, ssrc: 31, rid: "h", repairs: 6, transportSequenceNumber: 78, by: &receiver)
         #expect(named?.layer == 2 && named?.isRetransmission == true)
         let unnamed = Self.receive(3, ssrc: 31, repairs: 7, transportSequenceNumber: 79, by: &receiver)
@@ -83,7 +83,7 @@ struct LayerReceptionTests {
         #expect(receiver.layers[2].missing.missingCount == 0)
     }
 
-    @Test("Each layer has its own losses and its own requests for key frames")
+    @Test("each layer has its own losses and its own requests for key frames")
     func keepsApart() throws {
         var receiver = try Self.receiver()
         for (ssrc, rid) in [(10, "l"), (20, "m"), (30, "h")] {
@@ -99,7 +99,7 @@ struct LayerReceptionTests {
         #expect(!receiver.layers[2].keyFrame.isWanted)
     }
 
-    @Test("A layer that nobody wants is asked to pause, the others are not")
+    @Test("an unused layer gets a request to pause, and the others do not")
     func pausesOne() throws {
         var media = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer).session.media
         media[0].feedback.insert(.pause)

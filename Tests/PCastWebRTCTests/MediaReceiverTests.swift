@@ -7,8 +7,8 @@ import Testing
 struct MediaReceiverTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
-    /// What a server receives of a publisher whose sound, its last section, has no transport sequence numbers, as
-    /// Firefox's has none, and uses their id for something else.
+    /// Returns the sections of a publisher whose audio, its last section, has no transport-wide sequence numbers, as
+    /// with Firefox, and uses their ID for another extension.
     private static func sections() throws -> [NegotiatedMedia] {
         var generator = SystemRandomNumberGenerator()
         let offer = Offer(
@@ -45,7 +45,7 @@ struct MediaReceiverTests {
         packet.withUnsafeBytes { receiver.receive($0, at: start) }
     }
 
-    @Test("SDP6: the ids of one section say nothing of another's")
+    @Test("extension IDs of one section do not apply to another")
     func idsBelongToSections() throws {
         let media = try Self.sections()
         #expect(media.map(\.type) == [.video, .audio])
@@ -55,7 +55,7 @@ struct MediaReceiverTests {
         values.audioLevel = AudioLevel(rawValue: 30)
         let sound = Self.receive(Self.packet(media[1], values), &receiver)
         #expect(sound?.forwarded.audioLevel == AudioLevel(rawValue: 30))
-        // Only the report of a second later.
+        // The only deadline is the report a second later.
         #expect(receiver.deadline == Self.start + .seconds(1 as Int64))
 
         values.transportSequenceNumber = 5
@@ -64,7 +64,7 @@ struct MediaReceiverTests {
         #expect(receiver.deadline == Self.start + .milliseconds(100))
     }
 
-    @Test("RTP2: a probe of an unknown payload type counts by its transport number")
+    @Test("a probe of an unknown payload type counts by its transport-wide sequence number")
     func countsProbes() throws {
         let media = try Self.sections()
         var receiver = MediaReceiver(media, reporterSSRC: 9, cname: "c", measuresRoundTrip: false)

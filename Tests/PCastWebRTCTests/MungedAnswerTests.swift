@@ -3,7 +3,7 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-/// What a client that answered our offer shall take for its own description.
+/// The answer that a client shows to its application as its own description.
 struct EditedAnswerTests {
     private let transport = TransportDescription(
         iceUfrag: "abcd", icePwd: "0123456789012345678901",
@@ -26,7 +26,7 @@ struct EditedAnswerTests {
         "a=fingerprint:sha-256 " + Array(repeating: "07", count: 32).joined(separator: ":"),
     ]
 
-    @Test("A publisher's answer keeps the one format that was agreed on, with its repair, and every line unknown here")
+    @Test("a publisher's answer keeps the negotiated format, with its repair and every unknown line")
     func oneFormat() throws {
         let offer = offer([
             OfferSection(type: .audio, direction: .receiveOnly), OfferSection(type: .video, direction: .receiveOnly),
@@ -50,7 +50,7 @@ struct EditedAnswerTests {
         #expect(lines == expected)
     }
 
-    @Test("A viewer's answer asks for both channels of the sound", arguments: ["", ";stereo=0"])
+    @Test("a viewer's answer requests both audio channels", arguments: ["", ";stereo=0"])
     func stereo(said: String) throws {
         let msid = MediaStreamIdentification(stream: "s", track: "t")
         let source = OutgoingSource(ssrc: 1, rtxSSRC: 2, cname: "c", msid: msid)
@@ -61,13 +61,12 @@ struct EditedAnswerTests {
                 "a=fmtp:111 minptime=10\(said)",
             ]
         let lines = try edited(answer.map { $0 + "\r\n" }.joined(), to: offer)
-        // Who says that it wants one channel has it so.
+        // A client that asks for one channel receives one channel.
         #expect(lines.last == (said.isEmpty ? "a=fmtp:111 minptime=10;stereo=1" : answer.last))
         #expect(lines.dropLast() == answer.dropLast())
     }
 
-    @Test("Our offer of a stream names its one format, H.264 with the stream's own profile first") func carried() throws
-    {
+    @Test("an offer of a stream has its one format, H.264 with the stream's own profile first") func carried() throws {
         let format = H264Format(profile: .high, level: .level31)
         let msid = MediaStreamIdentification(stream: "s", track: "t")
         let source = OutgoingSource(ssrc: 1, rtxSSRC: 2, cname: "c", msid: msid)
@@ -76,7 +75,7 @@ struct EditedAnswerTests {
         #expect(formats.first?.h264 == format && formats.allSatisfy { $0.codec == .h264 })
     }
 
-    @Test("Sound is offered with what repeats it first, where it is asked for so") func redundancyFirst() {
+    @Test("audio is offered with its redundancy first on request") func redundancyFirst() {
         var section = OfferSection(type: .audio, direction: .receiveOnly)
         #expect(offer([section]).description.media[0].payloadTypes == [111, 63, 112])
         section.prefersRedundancy = true

@@ -1,11 +1,11 @@
-/// Offers line by line, as peers of any make write them.
+/// Offers line by line, for peers of any implementation.
 enum OfferText {
     static let opus = ["a=rtpmap:111 opus/48000/2", "a=fmtp:111 minptime=10;useinbandfec=1"]
     static let h264 = [
         "a=rtpmap:96 H264/90000", "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli",
         "a=fmtp:96 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
     ]
-    /// Of SHA-256, whole.
+    /// The attribute of a SHA-256 fingerprint.
     static let fingerprint = "sha-256 " + (0..<32).map { _ in "AB" }.joined(separator: ":")
 
     struct Section {
@@ -47,7 +47,7 @@ enum OfferText {
         }
     }
 
-    /// - Parameter groups: nil for one of all mids.
+    /// Returns an offer of sections. Nil for `groups` makes one BUNDLE group of all MIDs.
     static func make(_ sections: [Section], groups: [String]? = nil, session: [String] = []) -> String {
         let groups = groups ?? [sections.compactMap(\.mid).joined(separator: " ")]
         let head =

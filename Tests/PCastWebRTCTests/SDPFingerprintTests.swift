@@ -2,7 +2,7 @@ import PCastCore
 import PCastWebRTC
 import Testing
 
-/// Fingerprints that vouch for a certificate, and those that cannot (RFC 8122, section 5).
+/// Fingerprints that authenticate a certificate, and those that cannot (RFC 8122, section 5).
 @Suite("Fingerprints in session descriptions")
 struct SDPFingerprintTests {
     private static func hash(_ name: String, _ count: Int) -> String {
@@ -10,7 +10,7 @@ struct SDPFingerprintTests {
     }
 
     @Test(
-        "A hash that is not supported, or is not of its length, is refused before there is an answer",
+        "a hash that is unsupported or has the wrong length is rejected before an answer",
         arguments: [
             hash("sha-1", 20), hash("md5", 16), hash("md2", 16), hash("sha-224", 28), hash("sha-999", 32),
             hash("sha-256", 31), hash("sha-256", 33), hash("sha-256", 20), hash("sha-384", 32), hash("sha-512", 63),
@@ -22,7 +22,7 @@ struct SDPFingerprintTests {
     }
 
     @Test(
-        "One usable fingerprint among others is enough, in either case",
+        "one usable fingerprint among others is enough, in either case",
         arguments: [hash("sha-256", 32), hash("SHA-256", 32), hash("sha-384", 48), hash("sha-512", 64)])
     func usable(fingerprint: String) throws {
         var section = OfferText.Section.audio()
@@ -30,7 +30,7 @@ struct SDPFingerprintTests {
         #expect(try Answer.toPublisher(OfferText.make([section])).problems.isEmpty)
     }
 
-    @Test("A section's fingerprint counts instead of the session's, whether it is better or worse")
+    @Test("a section's fingerprint replaces the session's, whether it is better or worse")
     func levels() throws {
         let (good, bad) = (Self.hash("sha-256", 32), Self.hash("sha-1", 20))
         func answer(session: String?, section: String?) throws -> Answer {
@@ -48,7 +48,7 @@ struct SDPFingerprintTests {
         #expect(throws: SDPError.missingFingerprint) { try answer(session: nil, section: nil) }
     }
 
-    @Test("Of a group, the fingerprints of the section that it names first count") func bundled() throws {
+    @Test("of a group, the fingerprints of its first section apply") func bundled() throws {
         var video = OfferText.Section.video()
         video.fingerprints = [Self.hash("sha-1", 20)]
         #expect(try Answer.toPublisher(OfferText.make([.audio(), video])).problems.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Payload formats")
 struct SDPFormatTests {
     @Test(
-        "SDP4: profiles are told by their bits, not by the string",
+        "H.264 profiles are recognized by their bits rather than by the string",
         arguments: [
             ("42001f", H264Profile.constrainedBaseline), ("42e01f", .constrainedBaseline),
             ("42c01e", .constrainedBaseline), ("42001e", .constrainedBaseline), ("42E01F", .constrainedBaseline),
@@ -18,20 +18,20 @@ struct SDPFormatTests {
         #expect(format.profileLevelID == id.lowercased())
     }
 
-    @Test("Profiles and modes of no use are refused", arguments: ["f4001f", "58001f", "42e0", "+2e01f", "42e01g", ""])
+    @Test("unusable profiles and modes are rejected", arguments: ["f4001f", "58001f", "42e0", "+2e01f", "42e01g", ""])
     func refusedProfiles(id: String) {
         #expect(H264Format(parameters: ["profile-level-id": id]) == nil)
         #expect(H264Format(parameters: ["profile-level-id": "42e01f", "packetization-mode": "2"]) == nil)
     }
 
-    @Test("SDP4: nothing written means Baseline, level 1, mode 0")
+    @Test("missing parameters mean Baseline profile, level 1 and packetization mode 0")
     func defaults() throws {
         let format = try #require(H264Format(parameters: [:]))
         #expect(format.profile == .constrainedBaseline && format.packetizationMode == 0)
         #expect(format.level == H264Level(indication: 10))
     }
 
-    @Test("SDP5: the level follows the pictures")
+    @Test("the level follows frame size and frame rate")
     func sdp5Levels() {
         func level(_ width: Int, _ height: Int, _ rate: Int) -> H264Level? {
             .lowest(for: Dimensions(width: width, height: height), picturesPerSecond: rate)
@@ -43,7 +43,7 @@ struct SDPFormatTests {
         #expect(level(7_680, 4_320, 30) == nil && level(0, 720, 30) == nil && level(.max, .max, .max) == nil)
     }
 
-    @Test("The formats of a section carry RTX, feedback and the wildcard's feedback")
+    @Test("the formats of a section have RTX, feedback and the wildcard's feedback")
     func payloadFormats() throws {
         let text =
             SDPParsingTests.minimal
@@ -67,7 +67,7 @@ struct SDPFormatTests {
         #expect(formats[0].h264 == H264Format(parameters: formats[0].parameters))
     }
 
-    @Test("Format parameters keep their order and compare names without case")
+    @Test("format parameters keep their order and compare names without case")
     func parameters() {
         var parameters: FormatParameters = ["a": "1", "B": "2"]
         #expect(parameters["A"] == "1" && parameters["b"] == "2" && parameters["c"] == nil)

@@ -2,7 +2,7 @@ import PCastCore
 import PCastWebRTC
 import Testing
 
-/// Under which of a viewer's H.264 formats a stream is sent.
+/// The H.264 format of a viewer under which a stream is sent.
 @Suite("H.264 for viewers")
 struct SDPH264ViewerTests {
     private static func lines(_ profiles: [String], mode: Int) -> [String] {
@@ -23,7 +23,7 @@ struct SDPH264ViewerTests {
     }
 
     @Test(
-        "A stream of any profile is sent to whoever takes H.264, under the profile that comes nearest",
+        "a stream of any profile is sent to every H.264 viewer, under the nearest profile",
         arguments: [
             (H264Profile.high, ["640c1f", "42e01f"], "640c28"), (.high, ["42e01f", "640c34"], "640c28"),
             (.high, ["42e01f", "42001f"], "42e028"), (.high, ["42001f", "42e01f", "4d001f", "f4001f"], "4d0028"),
@@ -38,13 +38,13 @@ struct SDPH264ViewerTests {
         #expect(video.format.h264?.profileLevelID == answered)
     }
 
-    @Test("A profile that holds the stream's goes before a level that does") func levels() throws {
+    @Test("a profile that includes the stream's has priority over a level that does") func levels() throws {
         let stream = H264Format(profile: .high, level: .level40)
         #expect(try answer(stream, ["64001f", "42e034"]).session.media[1].payloadType == 96)
         #expect(try answer(stream, ["64001f", "640034"]).session.media[1].payloadType == 97)
     }
 
-    @Test("Fragments are not sent to who takes whole NAL units alone, which is told; whole ones are sent to anybody")
+    @Test("a viewer that needs complete NAL units gets no fragments, which is reported; complete ones go to any")
     func packetization() throws {
         let refused = try answer(H264Format(profile: .high, level: .level31), ["64001f", "42e01f"], mode: 0)
         #expect(refused.problems.map(\.reason) == [.packetizationMode])
@@ -54,7 +54,7 @@ struct SDPH264ViewerTests {
         #expect(try answer(whole, ["42e01f"], mode: 1).problems.isEmpty)
     }
 
-    @Test("Our own offer lists the narrower profiles too, of which the answer takes one")
+    @Test("an offer lists the narrower profiles too, of which the answer selects one")
     func offered() throws {
         func offer(_ profile: H264Profile) -> Offer {
             let format = SourceFormat.h264(H264Format(profile: profile, level: .level40))

@@ -2,7 +2,7 @@ import PCastCore
 import PCastWebRTC
 import Testing
 
-/// Descriptions cut short or damaged: refused or read, within the bounds, and never a trap.
+/// Truncated or damaged descriptions: rejected or parsed within the limits, without a trap.
 @Suite("Hostile session descriptions")
 struct SDPHostileTests {
     private struct Generator: RandomNumberGenerator {
@@ -14,7 +14,7 @@ struct SDPHostileTests {
         }
     }
 
-    /// Reads, answers, writes the answer and reads it again. Whether the text was a description.
+    /// Parses, answers, writes the answer and parses it again. Returns whether the text was a description.
     private func digest(_ text: String) -> Bool {
         _ = try? TrickleFragment(parsing: text)
         guard let offer = try? SessionDescription(parsing: text) else { return false }
@@ -32,7 +32,7 @@ struct SDPHostileTests {
         return true
     }
 
-    @Test("Cut short at any byte", arguments: [SDPSamples.ffmpegPublisherOffer, SDPSamples.chromiumSimulcastOffer])
+    @Test("truncation never traps", arguments: [SDPSamples.ffmpegPublisherOffer, SDPSamples.chromiumSimulcastOffer])
     func truncated(text: String) {
         let bytes = Array(text.utf8)
         var read = 0
@@ -40,7 +40,7 @@ struct SDPHostileTests {
         #expect(read > bytes.count / 2)
     }
 
-    @Test("With bytes changed, lines repeated, swapped and lost", arguments: SDPSamples.offers)
+    @Test("no changed, repeated, swapped or lost bytes and lines cause a trap", arguments: SDPSamples.offers)
     func mutated(text: String) {
         var generator = Generator(state: UInt64(text.utf8.count))
         var refused = 0
@@ -62,14 +62,14 @@ struct SDPHostileTests {
         #expect((1..<300).contains(refused))
     }
 
-    @Test("Carriage returns within a value do not smuggle a line into our answer")
+    @Test("carriage returns within a value add no line to the answer")
     func injection() throws {
         let text = SDPSamples.aiortcPublisherOffer.replacing("a=mid:0", with: "a=mid:0\ra=setup:passive")
         let offer = try SessionDescription(parsing: text)
         #expect(offer.media[0].mid == "0" && offer.media[0].setup == .actpass)
     }
 
-    @Test("One line 3,600 times is read, and says no more than once")
+    @Test("a line that is repeated 3,600 times is parsed as one")
     func bounded() throws {
         let head = "v=0\nm=video 9 UDP/TLS/RTP/SAVPF 96\n"
         for line in ["a=ssrc:1 cname:x\n", "a=rtcp-fb:* x\n", "a=extmap:1 u\n", "a=rid:a send\n", "a=rtpmap:96 V/1\n"] {

@@ -3,9 +3,9 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-@Suite("Our offers")
+@Suite("Offers")
 struct SDPOfferTests {
-    @Test("Layers are offered by name, without sources, and those that the answer takes are agreed on")
+    @Test("layers are offered by name, without sources, and those of the answer are negotiated")
     func offersLayers() throws {
         let section = OfferSection(
             type: .video, direction: .sendOnly, codecs: [.h264], source: .video, layers: ["l", "m", "h"])
@@ -41,7 +41,7 @@ struct SDPOfferTests {
         ) { type, _ in intent(type) }
     }
 
-    @Test("An offer names its codecs, extensions and sources, and reads as written")
+    @Test("an offer has its codecs, extensions and sources, and is parsed as written")
     func writes() throws {
         let offer = offer(.sendOnly)
         let text = offer.description.text
@@ -62,7 +62,7 @@ struct SDPOfferTests {
         #expect(!text.contains("a=end-of-candidates") && !text.contains("a=ice-lite"))
     }
 
-    @Test("Publishing: offer, answer and acceptance agree on everything")
+    @Test("publishing: offer, answer and acceptance agree on everything")
     func publishes() throws {
         let offer = offer(.sendOnly)
         let answer = try answer(offer) { _ in .receive }
@@ -88,7 +88,7 @@ struct SDPOfferTests {
         #expect(ours.media[1].opusStereo && ours.media[1].extensionMap.id(of: .audioLevel) == 5)
     }
 
-    @Test("Viewing: the answer's codec and sources are taken")
+    @Test("viewing: the answer's codec and sources are used")
     func views() throws {
         let offer = offer(.receiveOnly)
         let answer = try answer(offer) { $0 == .video ? .send(.vp8, from: .video) : .send(.opus, from: .audio) }
@@ -100,12 +100,12 @@ struct SDPOfferTests {
         #expect(ours.media[0].localSSRC == nil && ours.media[1].opusStereo)
     }
 
-    @Test("A refused section is left out of the session")
+    @Test("a rejected section is not part of the session")
     func refused() throws {
         let offer = offer(.sendOnly)
         let answer = try answer(offer) { $0 == .audio ? .receive : nil }
         let session = try offer.accept(answer.description)
-        // The first section of the bundle is inactive, for it cannot be rejected alone.
+        // The first section of the bundle is inactive, because it cannot be rejected alone.
         #expect(session.media.map(\.direction) == [.inactive, .sendOnly])
         var rejected = answer.description
         rejected.media[0].port = 0
@@ -114,7 +114,7 @@ struct SDPOfferTests {
         #expect(other.media.map(\.index) == [1] && other.media(withMid: "0") == nil && other.problems.isEmpty)
     }
 
-    @Test("An answer with two estimators, unoffered ids, codecs or profiles is held to the offer")
+    @Test("an answer with two estimators or unoffered IDs, codecs or profiles is restricted to the offer")
     func foreignAnswer() throws {
         let offer = offer(.sendOnly)
         var answer = try answer(offer) { _ in .receive }.description
@@ -133,7 +133,7 @@ struct SDPOfferTests {
         #expect(try offer.accept(answer).media[0].payloadType == 96)
     }
 
-    @Test("DTLS10: an answer's role decides ours; actpass is none")
+    @Test("the role in an answer determines the local one, and actpass is invalid")
     func dtls10Roles() throws {
         let offer = offer(.sendOnly)
         var answer = try answer(offer) { _ in .receive }.description
@@ -147,7 +147,7 @@ struct SDPOfferTests {
         }
     }
 
-    @Test("SDP3: an answer with other sections than the offer is refused")
+    @Test("an answer whose sections differ from the offer's is rejected")
     func sdp3Mismatch() throws {
         let offer = offer(.sendOnly)
         let answer = try answer(offer) { _ in .receive }.description
@@ -162,11 +162,11 @@ struct SDPOfferTests {
         #expect(throws: SDPError.answerDoesNotMatchOffer) { try offer.accept(renamed) }
     }
 
-    @Test("An answer of aiortc is accepted")
+    @Test("an answer of aiortc is accepted")
     func aiortcAnswer() throws {
         let answer = try SessionDescription(parsing: SDPSamples.aiortcPublisherAnswer)
         let media = try offer(.sendOnly).accept(answer).media
-        // It answered another offer: under its own payload types, the codecs are those of ours.
+        // It answered another offer. The codecs are those of this offer, under the answer's payload types.
         #expect(media.map(\.codec) == [.vp8, .opus] && media.map(\.payloadType) == [97, 96])
         #expect(media[0].extensionMap.id(of: .mid) == 1 && media[0].extensionMap.id(of: .absoluteSendTime) == nil)
         #expect(media[0].feedback == [.nack, .pli, .remb])

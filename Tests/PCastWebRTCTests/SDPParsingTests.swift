@@ -7,7 +7,7 @@ import Testing
 struct SDPParsingTests {
     static let minimal = "v=0\r\no=- 1 2 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
 
-    @Test("Every real peer's description is read, and reads the same after writing", arguments: SDPSamples.all)
+    @Test("every real peer's description is parsed, and is equal after writing", arguments: SDPSamples.all)
     func readsAndWrites(text: String) throws {
         let description = try SessionDescription(parsing: text)
         #expect(description.media.count == 2)
@@ -18,14 +18,14 @@ struct SDPParsingTests {
         #expect(try SessionDescription(parsing: description.text) == description)
     }
 
-    @Test("Lines may end with LF, CR or both", arguments: ["\n", "\r", "\r\n"])
+    @Test("lines may end with LF, CR or both", arguments: ["\n", "\r", "\r\n"])
     func lineEnds(end: String) throws {
         let text = SDPSamples.chromiumPublisherOffer
         let ended = text.split(separator: "\n").joined(separator: end) + end
         #expect(try SessionDescription(parsing: ended) == SessionDescription(parsing: text))
     }
 
-    @Test("Written lines end with CRLF and hold no other CR or LF")
+    @Test("written lines end with CRLF and have no other CR or LF")
     func writesCRLF() throws {
         let text = try SessionDescription(parsing: SDPSamples.janusStreamingOffer).text
         let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
@@ -33,7 +33,7 @@ struct SDPParsingTests {
         #expect(lines.allSatisfy { $0.last == UInt8(ascii: "\r") && $0.dropLast().allSatisfy { $0 != 13 } })
     }
 
-    @Test("A section is read attribute by attribute")
+    @Test("a section is parsed attribute by attribute")
     func readsSection() throws {
         let offer = try SessionDescription(parsing: SDPSamples.chromiumSimulcastOffer)
         #expect(offer.origin.sessionID == 7_092_291_623_841_020_085)
@@ -55,7 +55,7 @@ struct SDPParsingTests {
         #expect(audio.formatParameters[63]?.parameters == [.init(name: "111/111", value: nil)])
     }
 
-    @Test("SDP1: an FFmpeg offer has audio first, no candidates, no ice-options and a name")
+    @Test("an FFmpeg offer has audio first, no candidates, no ice-options and a name")
     func sdp1FFmpeg() throws {
         let offer = try SessionDescription(parsing: SDPSamples.ffmpegPublisherOffer)
         #expect(offer.name == "FFmpegPublishSession" && offer.origin.username == "FFmpeg")
@@ -64,7 +64,7 @@ struct SDPParsingTests {
         #expect(offer.media.allSatisfy { $0.setup == .passive })
     }
 
-    @Test("SDP1: session-level credentials hold for sections without their own")
+    @Test("session-level credentials apply to sections without their own")
     func sdp1SessionLevel() throws {
         let text =
             Self.minimal
@@ -92,7 +92,7 @@ struct SDPParsingTests {
         #expect(audio.direction == .sendOnly && audio.fingerprints == video.fingerprints)
     }
 
-    @Test("SDP1: a user name fragment of 32 characters with + and / is read")
+    @Test("a ufrag of 32 characters with + and / is read")
     func sdp1LongFragment() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[0].iceUfrag == "JqNRg8UcfRDd3dLozK/94oRs5Sd6LXVC")
@@ -100,7 +100,7 @@ struct SDPParsingTests {
         #expect(viewer.media[0].payloadTypes.contains(35))
     }
 
-    @Test("SDP1: a payload type above 127 is refused by its line", arguments: ["128", "255", "256", "99999999999999"])
+    @Test("a payload type above 127 is rejected with its line", arguments: ["128", "255", "256", "99999999999999"])
     func sdp1PayloadTypes(type: String) {
         #expect(throws: SDPError.payloadTypeOutOfRange(line: 5)) {
             try SessionDescription(parsing: Self.minimal + "m=video 9 UDP/TLS/RTP/SAVPF 96 \(type)\r\n")
@@ -111,7 +111,7 @@ struct SDPParsingTests {
         }
     }
 
-    @Test("SDP2: port 0 with bundle-only is no refusal; port 0 alone is")
+    @Test("port 0 with bundle-only is not a rejection, and port 0 alone is")
     func sdp2BundleOnly() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[1].port == 0 && offer.media[1].isBundleOnly && !offer.media[1].isRejected)
@@ -119,7 +119,7 @@ struct SDPParsingTests {
         #expect(refused.media[0].isRejected)
     }
 
-    @Test("SDP9: paused layers, alternatives and repeated rids are read")
+    @Test("paused layers, alternatives and repeated RIDs are read")
     func sdp9Rids() throws {
         let text =
             Self.minimal
@@ -139,7 +139,7 @@ struct SDPParsingTests {
         #expect(try SessionDescription(parsing: try SessionDescription(parsing: text).text).media[0] == video)
     }
 
-    @Test("DTLS9: every fingerprint line is read, of any case")
+    @Test("every fingerprint line is read in either case")
     func dtls9Fingerprints() throws {
         let offer = try SessionDescription(parsing: SDPSamples.aiortcPublisherOffer)
         let fingerprints = offer.media[0].fingerprints
@@ -150,7 +150,7 @@ struct SDPParsingTests {
         #expect(try SessionDescription(parsing: lower) == offer)
     }
 
-    @Test("ICE14: TCP candidates are kept as written")
+    @Test("TCP candidates are kept as written")
     func ice14Candidates() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[0].candidates.count == 9)
@@ -158,7 +158,7 @@ struct SDPParsingTests {
         #expect(offer.media[0].candidates[2] == "candidate:3 1 TCP 1010827519 127.0.1.1 42587 typ host tcptype passive")
     }
 
-    @Test("Unknown lines and attributes of no meaning are skipped")
+    @Test("unknown lines and invalid attributes are skipped")
     func skipsUnknown() throws {
         let text =
             Self.minimal + "z=0 0\r\nx=?\r\na=\r\na=unknown\r\na=candidate\r\n"
@@ -167,13 +167,13 @@ struct SDPParsingTests {
         let media = try SessionDescription(parsing: text).media[0]
         #expect(media.bandwidth == 2_000 && media.packetTime == 20)
         #expect(media.rids.isEmpty && media.extensions.isEmpty)
-        // Not left out, or the session's would take its place.
+        // It is kept, because the session's fingerprint would replace it otherwise.
         #expect(media.fingerprints == [FingerprintAttribute(algorithm: "sha-256", bytes: [])])
         #expect(media.sources == [SourceAttributes(ssrc: 1)] && media.formatParameters.isEmpty)
     }
 
     @Test(
-        "What cannot be a description is refused by its line",
+        "an invalid description is rejected with its line",
         arguments: [
             ("", SDPError.notASessionDescription), ("\r\n\r\n", .notASessionDescription),
             ("v=1\r\n", .notASessionDescription), ("<html>", .notASessionDescription),
@@ -188,7 +188,7 @@ struct SDPParsingTests {
         #expect(throws: error) { try SessionDescription(parsing: text) }
     }
 
-    @Test("Size, lines, sections and sources are bounded")
+    @Test("size, lines, sections and sources are limited")
     func bounds() throws {
         let filler = String(repeating: "x", count: SDPLimits.textSize - Self.minimal.utf8.count - 2)
         #expect(try SessionDescription(parsing: Self.minimal + "i=" + filler).media.isEmpty)

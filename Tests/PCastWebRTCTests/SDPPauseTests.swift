@@ -3,7 +3,7 @@ import PCastWebRTC
 import Testing
 
 /// RFC 7728, section 9.
-@Suite("Agreeing on pauses")
+@Suite("The negotiation of pauses")
 struct SDPPauseTests {
     private func offer(feedback: RTCPFeedback = .all) -> Offer {
         Offer(
@@ -23,7 +23,7 @@ struct SDPPauseTests {
         description.text.split(separator: "\r\n").filter { $0.contains("ccm pause") }.map(String.init)
     }
 
-    @Test("What is sent may be paused, at once where both ends are alone, picture and sound")
+    @Test("sent media may be paused, at once if both ends are alone, for video and audio")
     func offers() throws {
         let offer = offer()
         #expect(pauses(offer.description) == ["a=rtcp-fb:102 ccm pause nowait", "a=rtcp-fb:111 ccm pause nowait"])
@@ -34,7 +34,7 @@ struct SDPPauseTests {
         }
     }
 
-    @Test("An offer without it, or an answer, means that nobody is asked")
+    @Test("without it in the offer or the answer, no pause is requested")
     func refused() throws {
         let withoutPauses = RTCPFeedback.all.subtracting([.pause, .pauseWithoutWait])
         let plain = offer(feedback: withoutPauses)
@@ -47,7 +47,7 @@ struct SDPPauseTests {
     }
 
     @Test(
-        "An answer adds no nowait, takes no partial implementation, and leaves out attributes that are to come",
+        "an answer adds no nowait, accepts no partial implementation, and omits unknown attributes",
         arguments: [
             ("ccm pause", ["a=rtcp-fb:102 ccm pause"]), ("ccm pause nowait", ["a=rtcp-fb:102 ccm pause nowait"]),
             ("ccm pause config=1 nowait", ["a=rtcp-fb:102 ccm pause nowait"]),
@@ -61,7 +61,7 @@ struct SDPPauseTests {
         #expect(pauses(try answer(description).description) == answered)
     }
 
-    @Test("The wildcard stands for every payload type")
+    @Test("the wildcard means every payload type")
     func wildcard() throws {
         var description = offer(feedback: [.nack]).description
         description.media[0].feedback.append(FeedbackAttribute(payloadType: nil, value: "ccm pause nowait"))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Answers to publishers")
 struct SDPPublisherAnswerTests {
-    @Test("SDP7: Chromium gets transport-cc alone, and no absolute send time")
+    @Test("Chromium's answer has transport-cc alone, and no absolute send time")
     func chromium() throws {
         let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer)
         #expect(
@@ -51,7 +51,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.session.media[1].opusStereo && answer.session.media[1].direction == .receiveOnly)
     }
 
-    @Test("Every accepted section of the answer carries the transport")
+    @Test("every accepted section of the answer has the transport")
     func transport() throws {
         let answer = try Answer.toPublisher(SDPSamples.aiortcPublisherOffer)
         for media in answer.description.media {
@@ -62,7 +62,7 @@ struct SDPPublisherAnswerTests {
         }
     }
 
-    @Test("SDP6, SDP7: aiortc gets its own ids, REMB and absolute send time, and H.264 before VP8")
+    @Test("aiortc's answer has its own IDs, REMB and absolute send time, and H.264 before VP8")
     func aiortc() throws {
         let answer = try Answer.toPublisher(SDPSamples.aiortcPublisherOffer)
         let video = answer.session.media[0]
@@ -82,7 +82,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.session.remoteTransport.hasAllCandidates && !answer.session.isDTLSClient)
     }
 
-    @Test("DTLS10: FFmpeg, which offers passive, is answered active")
+    @Test("FFmpeg, which offers passive, is answered with active")
     func ffmpeg() throws {
         let answer = try Answer.toPublisher(SDPSamples.ffmpegPublisherOffer)
         #expect(answer.session.isDTLSClient && answer.description.media.allSatisfy { $0.setup == .active })
@@ -102,7 +102,7 @@ struct SDPPublisherAnswerTests {
         return map
     }
 
-    @Test("DTLS10: never actpass; active is answered passive, holdconn is refused")
+    @Test("an answer never has actpass, active is answered with passive, and holdconn is rejected")
     func dtls10Roles() throws {
         let active = SDPSamples.aiortcPublisherOffer.replacing("a=setup:actpass", with: "a=setup:active")
         #expect(try Answer.toPublisher(active).description.media.allSatisfy { $0.setup == .passive })
@@ -110,7 +110,7 @@ struct SDPPublisherAnswerTests {
         #expect(throws: SDPError.unusableSetup) { try Answer.toPublisher(hold) }
     }
 
-    @Test("SDP2: GStreamer's bundle-only section with port 0 is accepted; transport-cc without its extension is not")
+    @Test("GStreamer's bundle-only section with port 0 is accepted, and transport-cc without its extension is not")
     func gstreamer() throws {
         let answer = try Answer.toPublisher(SDPSamples.gstreamerPublisherOffer)
         #expect(answer.description.bundle == ["video0", "audio1"])
@@ -126,7 +126,7 @@ struct SDPPublisherAnswerTests {
                 == ["level-asymmetry-allowed": "1", "packetization-mode": "1", "profile-level-id": "42c01f"])
     }
 
-    @Test("SDP9, SDP10: simulcast is mirrored with the extensions that tell the layers apart")
+    @Test("simulcast is mirrored with the extensions that identify the layers")
     func sdp10Simulcast() throws {
         let answer = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer)
         let lines = answer.lines(ofSection: 0)
@@ -141,7 +141,7 @@ struct SDPPublisherAnswerTests {
         #expect(!lines.contains { $0.contains("dependency-descriptor") })
     }
 
-    @Test("SDP9: paused layers are mirrored, of alternatives one is taken, rids of other formats are left out")
+    @Test("paused layers are mirrored, one alternative is accepted, and RIDs of other formats are omitted")
     func sdp9Mirror() throws {
         let text = SDPSamples.chromiumSimulcastOffer
             .replacing("a=rid:h send", with: "a=rid:h send pt=97\na=rid:x send pt=96,97;max-width=640")
@@ -152,7 +152,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.lines.contains("a=simulcast:recv x;~l;m"))
     }
 
-    @Test("Of more than three layers the first three are taken, and none whose name packets cannot bear")
+    @Test("of more than three layers the first three are accepted, and none with an invalid name")
     func threeLayers() throws {
         let long = String(repeating: "x", count: 17)
         let text = SDPSamples.chromiumSimulcastOffer
@@ -164,14 +164,14 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=rid:h") || $0.contains(long) })
     }
 
-    @Test("SDP10: without the rid extension there is no simulcast")
+    @Test("without the RID extension there is no simulcast")
     func sdp10WithoutRid() throws {
         let text = SDPSamples.chromiumSimulcastOffer.replacing("sdes:rtp-stream-id", with: "sdes:unknown")
         let answer = try Answer.toPublisher(text)
         #expect(answer.session.media[0].rids.isEmpty && !answer.lines.contains { $0.hasPrefix("a=simulcast") })
     }
 
-    @Test("SDP3: sections that are left out stay in place: inactive, or with port 0 and out of the group")
+    @Test("omitted sections keep their position: inactive, or with port 0 and outside the group")
     func sdp3Refused() throws {
         let offer = try SessionDescription(
             parsing: SDPSamples.chromiumPublisherOffer
@@ -193,7 +193,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.problems.map(\.index) == [2] && answer.problems[0].reason == .kind("application"))
     }
 
-    @Test("SDP3: an offer of nothing we want is answered with all sections refused")
+    @Test("an offer without any accepted media is answered with all sections rejected")
     func sdp3AllRefused() throws {
         let offer = try SessionDescription(parsing: SDPSamples.chromiumPublisherOffer)
         let answer = try Answer(
@@ -203,7 +203,7 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=group") })
     }
 
-    @Test("Sections outside the bundle, or without rtcp-mux, are not accepted")
+    @Test("sections outside the bundle, or without rtcp-mux, are not accepted")
     func oneTransport() throws {
         let apart = SDPSamples.chromiumPublisherOffer.replacing("BUNDLE 0 1", with: "BUNDLE 0")
         #expect(try Answer.toPublisher(apart).session.media.map(\.mid) == ["0"])
@@ -214,7 +214,7 @@ struct SDPPublisherAnswerTests {
         #expect(try Answer.toPublisher(split).session.media.isEmpty)
     }
 
-    @Test("Of several BUNDLE groups the first counts in which media flows, and what flows in another is refused")
+    @Test("of several BUNDLE groups the first with media applies, and media in another is rejected")
     func severalGroups() throws {
         func problems(_ sections: [OfferText.Section], _ groups: [String]) throws -> [String] {
             let answer = try Answer.toPublisher(OfferText.make(sections, groups: groups))
@@ -225,7 +225,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.problems.map(\.reason) == [.notBundled] && answer.problems[0].index == 1)
         #expect(answer.description.bundle == ["0"] && answer.description.furtherBundles.isEmpty)
         #expect(answer.description.media.map(\.isRejected) == [false, true])
-        // A group of what does not flow is passed over: a data channel, an inactive section, unknown names.
+        // A group without media is skipped: a data channel, an inactive section, unknown names.
         #expect(try problems([.audio(), .video(), .dataChannel()], ["2", "0 1"]) == ["2 kind"])
         #expect(try problems([.audio(), .video()], ["9", "0 1"]).isEmpty)
         #expect(try problems([.audio(), .video()], ["", "0 1"]).isEmpty)
@@ -235,13 +235,13 @@ struct SDPPublisherAnswerTests {
         let passed = try Answer.toPublisher(OfferText.make([idle, .audio(), .video()], groups: ["2", "0 1"]))
         #expect(passed.description.bundle == ["0", "1"])
         #expect(passed.session.remoteTransport.iceUfrag == "0frag")
-        // A group that says the same once more changes nothing.
+        // A repeated group changes nothing.
         #expect(try problems([.audio(), .video()], ["0 1", "0 1"]).isEmpty)
         let description = try SessionDescription(parsing: apart)
         #expect(try SessionDescription(parsing: description.text) == description)
     }
 
-    @Test("SDP6: an extension offered one way is answered the other way, where the media flows so")
+    @Test("an extension that is offered in one direction is answered in the other if the media flow so")
     func sdp6Directions() throws {
         let text = SDPSamples.chromiumPublisherOffer
             .replacing("a=extmap:3 ", with: "a=extmap:3/sendonly ")
@@ -253,7 +253,7 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=extmap:5") })
     }
 
-    @Test("SDP6: ids above 14 need the two-byte form, of one id the first use counts")
+    @Test("IDs above 14 need the two-byte form, and the first use of an ID counts")
     func sdp6Ids() throws {
         let text = SDPSamples.chromiumPublisherOffer
             .replacing("a=extmap:3 ", with: "a=extmap:20 ").replacing("a=extmap:11 ", with: "a=extmap:10 ")
@@ -264,7 +264,7 @@ struct SDPPublisherAnswerTests {
         #expect(plain.extensionMap.id(of: .videoOrientation) == nil && !plain.extensionMap.allowsTwoByte)
     }
 
-    @Test("SDP13: the start bitrate is written to publishers of video alone")
+    @Test("the start bit rate is written to publishers of video alone")
     func sdp13StartBitrate() throws {
         let capabilities = MediaCapabilities(startBitrate: .kilobits(1_500))
         let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer, capabilities: capabilities)
@@ -274,7 +274,7 @@ struct SDPPublisherAnswerTests {
         #expect(!viewer.lines.contains { $0.contains("x-google") })
     }
 
-    @Test("An offer without credentials or fingerprint is refused")
+    @Test("an offer without credentials or fingerprint is rejected")
     func incomplete() {
         let lines = SDPSamples.ffmpegPublisherOffer.split(separator: "\n")
         #expect(throws: SDPError.missingICECredentials) {
@@ -285,7 +285,7 @@ struct SDPPublisherAnswerTests {
         }
     }
 
-    @Test("A section of a bundle may leave the transport to the first one")
+    @Test("a section of a bundle may omit the transport of the first one")
     func sharedTransport() throws {
         let sections = SDPSamples.ffmpegPublisherOffer.split(separator: "m=video")
         let video = sections[1].split(separator: "\n")

@@ -3,10 +3,10 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-@Suite("RED and RTX of sound")
+@Suite("RED and RTX of audio")
 struct SDPRedundancyTests {
     @Test(
-        "NACK10: a browser's RED is taken, first in the answer to one that publishes, and it is asked for nothing again"
+        "a browser's RED is accepted and comes first in a publisher's answer, without NACK"
     )
     func browser() throws {
         let offer = SDPSamples.chromiumViewerOffer.replacing(
@@ -22,7 +22,7 @@ struct SDPRedundancyTests {
         #expect(publisher.session.media[1].payloadType == 111)
     }
 
-    @Test("Our own ends agree on both: what is not repeated is asked for")
+    @Test("two ends of this project agree on both: packets without redundancy are requested")
     func own() throws {
         let offer = Offer(
             sections: [OfferSection(type: .audio, direction: .sendOnly, source: .audio)], originSessionID: 5,
@@ -38,7 +38,7 @@ struct SDPRedundancyTests {
         }
     }
 
-    @Test("An answer without RED is one to which none is sent")
+    @Test("an answer without RED receives none")
     func refused() throws {
         let offer = Offer(
             sections: [OfferSection(type: .audio, direction: .receiveOnly)], originSessionID: 5, transport: .client,
@@ -52,7 +52,7 @@ struct SDPRedundancyTests {
     }
 
     @Test(
-        "RED of other codecs, of nothing, or of several is left alone", arguments: ["111/112", "0/0", "111", "x/y", ""])
+        "RED of other codecs, of nothing, or of several is ignored", arguments: ["111/112", "0/0", "111", "x/y", ""])
     func foreign(parameters: String) throws {
         let offer = SDPSamples.chromiumViewerOffer.replacing("a=fmtp:63 111/111", with: "a=fmtp:63 \(parameters)")
         let answer = try Answer.toViewer(offer, of: .vp8)

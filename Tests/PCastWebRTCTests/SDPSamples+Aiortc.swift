@@ -1,4 +1,4 @@
-/// Written by aiortc 1.16.
+/// Descriptions of aiortc 1.16.
 extension SDPSamples {
     static let aiortcViewerAnswer = """
         v=0

@@ -1,4 +1,4 @@
-/// Written by Chromium 156, or by aiortc 1.16 in answer to it.
+/// Descriptions of Chromium 156, or of aiortc 1.16 in answer to it.
 extension SDPSamples {
     static let chromiumViewerAnswer = """
         v=0

@@ -1,4 +1,4 @@
-/// Written by FFmpeg 9.0.2, or by aiortc 1.16 in answer to it.
+/// Descriptions of FFmpeg 9.0.2, or of aiortc 1.16 in answer to it.
 extension SDPSamples {
     static let ffmpegPublisherAnswer = """
         v=0

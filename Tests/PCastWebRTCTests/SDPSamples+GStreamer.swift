@@ -1,4 +1,4 @@
-/// Written by GStreamer 1.22, or by aiortc 1.16 in answer to it.
+/// Descriptions of GStreamer 1.22, or of aiortc 1.16 in answer to it.
 extension SDPSamples {
     static let gstreamerViewerAnswer = """
         v=0

@@ -1,4 +1,4 @@
-/// Written by Janus 1.1.2.
+/// Descriptions of Janus 1.1.2.
 extension SDPSamples {
     static let janusStreamingOffer = """
         v=0

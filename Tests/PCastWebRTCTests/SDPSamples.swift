@@ -1,4 +1,4 @@
-/// Descriptions that real peers wrote.
+/// Descriptions of real peers.
 enum SDPSamples {
     static let all = [
         aiortcViewerAnswer,

@@ -3,7 +3,7 @@ import PCastRTP
 import PCastWebRTC
 import Testing
 
-/// Which sections of an offer are accepted, and what becomes of the others.
+/// The accepted sections of an offer, and the result of the others.
 @Suite("Sections of answers")
 struct SDPSectionTests {
     private typealias Section = OfferText.Section
@@ -15,7 +15,7 @@ struct SDPSectionTests {
     // MARK: Codecs
 
     @Test(
-        "Opus is Opus whatever is written of its channels, and is answered as it was written",
+        "Opus is recognized with any number of channels, and is answered as it was written",
         arguments: [
             ("opus/48000", "opus/48000"), ("opus/48000/1", "opus/48000"), ("OPUS/48000/2", "opus/48000/2"),
         ])
@@ -28,14 +28,14 @@ struct SDPSectionTests {
         #expect(viewer.session.media.map(\.codec) == [.opus])
     }
 
-    @Test("Of other rates and channels it is another codec", arguments: ["opus/8000/2", "opus/48000/6", "opus/44100"])
+    @Test("other rates and channels are not Opus", arguments: ["opus/8000/2", "opus/48000/6", "opus/44100"])
     func foreignOpus(encoding: String) throws {
         let text = OfferText.make([.audio("0", "111", ["a=rtpmap:111 \(encoding)"])])
         #expect(try codes(text) == ["0 codec"])
     }
 
     @Test(
-        "Codecs and kinds of H.264 that are not supported are named",
+        "unsupported codecs and profiles of H.264 are named",
         arguments: [
             (["a=rtpmap:98 H265/90000"], "codec", "H265"), (["a=rtpmap:98 AV1/90000"], "codec", "AV1"),
             (["a=rtpmap:98 VP9/90000", "a=fmtp:98 profile-id=0"], "codec", "VP9"),
@@ -65,7 +65,7 @@ struct SDPSectionTests {
         #expect(problem.description.contains(name) && problem.description.contains("m= section 1 (video, mid v)"))
     }
 
-    @Test("Payload types of RFC 3551 are named without an rtpmap; repair and tones are no codecs")
+    @Test("payload types of RFC 3551 are named without an rtpmap; repair and tones are no codecs")
     func staticTypes() throws {
         let lines = ["a=rtpmap:101 telephone-event/8000", "a=rtpmap:13 CN/8000"]
         let answer = try Answer.toPublisher(OfferText.make([.audio("0", "0 8 13 101", lines)]))
@@ -74,7 +74,7 @@ struct SDPSectionTests {
 
     // MARK: Transport
 
-    @Test("Sections that cannot share the one transport are named with the reason")
+    @Test("sections that cannot share the one transport are named with the reason")
     func transport() throws {
         #expect(try codes(OfferText.make([.audio(), .video()], groups: [])) == ["1 no-bundle"])
         #expect(try codes(OfferText.make([.audio(), .video()], groups: [""])) == ["1 no-bundle"])
@@ -92,7 +92,7 @@ struct SDPSectionTests {
         #expect(try codes(OfferText.make([.audio(), .video()])) == [])
     }
 
-    @Test("One section needs no BUNDLE group", arguments: [[], ["a"]])
+    @Test("one section needs no BUNDLE group", arguments: [[], ["a"]])
     func single(groups: [String]) throws {
         let answer = try Answer.toPublisher(OfferText.make([.audio("a")], groups: groups))
         #expect(answer.problems.isEmpty && answer.session.media.count == 1)
@@ -100,14 +100,14 @@ struct SDPSectionTests {
     }
 
     @Test(
-        "Every profile that RFC 9429 names is accepted and repeated",
+        "every profile of RFC 9429 is accepted and repeated",
         arguments: ["RTP/AVP", "RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF"])
     func profiles(transport: String) throws {
         let answer = try Answer.toPublisher(OfferText.make([.audio(transport: transport)]))
         #expect(answer.problems.isEmpty && answer.lines(ofSection: 0)[0].hasPrefix("m=audio 9 \(transport) "))
     }
 
-    @Test("What the offer rejects, or lets flow nowhere, is no problem and takes nobody's place")
+    @Test("a rejected or inactive section of the offer is no problem and replaces no other")
     func withoutFlow() throws {
         var rejected = Section.video("1", "98", ["a=rtpmap:98 AV1/90000"])
         rejected.first = rejected.first.replacing("video 9", with: "video 0")
@@ -155,12 +155,12 @@ struct SDPSectionTests {
             #expect(!kept.carriesRTP || answer.lines(ofSection: 0).contains("a=inactive"))
             #expect(kept.carriesRTP || answer.lines(ofSection: 0).contains("a=sctp-port:5000"))
             #expect(!kept.carriesRTP || kept.multiplexesRTCP)
-            // The peer reads it as such.
+            // The peer parses it as an accepted section.
             #expect(try SessionDescription(parsing: answer.description.text).media[0].isRejected == false)
         }
     }
 
-    @Test("A data channel behind the first section is rejected, and media that the other side lacks are inactive")
+    @Test("a data channel after the first section is rejected, and media that the other side lacks are inactive")
     func untagged() throws {
         let sections: [Section] = [
             .video("v", direction: "recvonly"), .audio("a", direction: "recvonly"), .dataChannel("d"),
@@ -175,7 +175,7 @@ struct SDPSectionTests {
         #expect(answer.description.media[1].payloadTypes == [111] && answer.description.media[1].sources.isEmpty)
     }
 
-    @Test("The transport is that of the section which the group names first, though nothing flows in it")
+    @Test("the transport is that of the group's first section, also if it has no media")
     func taggedTransport() throws {
         let offer = OfferText.make(
             [.video("1", direction: "recvonly"), .audio("0", "0", [], direction: "recvonly")], groups: ["0 1"])
@@ -183,7 +183,7 @@ struct SDPSectionTests {
         #expect(answer.session.remoteTransport.iceUfrag == "0frag" && answer.description.bundle == ["0", "1"])
     }
 
-    @Test("A viewer's answer of an inactive section is understood: nothing is received in it")
+    @Test("a viewer's answer with an inactive section is accepted, and nothing is received in it")
     func inactiveAnswer() throws {
         let offer = Offer(
             sections: [
@@ -202,7 +202,7 @@ struct SDPSectionTests {
     // MARK: Header extensions
 
     @Test(
-        "A mid that packets cannot carry leaves its extension out, in both directions",
+        "a mid that packets cannot carry has no extension, in both directions",
         arguments: [(1, true), (16, true), (17, false), (32, false), (200, false)])
     func longMID(length: Int, isCarried: Bool) throws {
         let mid = String(repeating: "m", count: length)
@@ -221,7 +221,7 @@ struct SDPSectionTests {
         }
     }
 
-    @Test("A section without a mid has none to carry") func noMID() throws {
+    @Test("a section without a mid has no MID extension") func noMID() throws {
         let lines = OfferText.h264 + ["a=extmap:4 \(RTPHeaderExtension.mid.uri)"]
         let answer = try Answer.toPublisher(OfferText.make([.video(nil, "96", lines)], groups: []))
         #expect(answer.session.media.first?.extensionMap.id(of: .mid) == nil)

@@ -5,7 +5,7 @@ extension TransportDescription {
     static let candidate = "candidate:1 1 udp 2130706431 192.0.2.7 8443 typ host"
     static let tcpCandidate = "candidate:2 1 tcp 1671430143 192.0.2.7 8443 typ host tcptype passive"
 
-    /// A lite server.
+    /// The transport of a lite server.
     static let test = TransportDescription(
         iceUfrag: "srvU", icePwd: "serverPasswordOf22char", isLite: true,
         fingerprint: FingerprintAttribute(algorithm: "sha-256", bytes: Array(0..<32)),
@@ -29,7 +29,7 @@ extension H264Format {
 }
 
 extension Answer {
-    /// As a server answers a publisher.
+    /// Returns a server's answer to a publisher.
     static func toPublisher(
         _ text: String, capabilities: MediaCapabilities = MediaCapabilities()
     ) throws -> Answer {
@@ -38,7 +38,7 @@ extension Answer {
         ) { _, ordinal in ordinal == 0 ? .receive : nil }
     }
 
-    /// As a server answers a viewer.
+    /// Returns a server's answer to a viewer.
     static func toViewer(
         _ text: String, of video: SourceFormat, capabilities: MediaCapabilities = MediaCapabilities()
     ) throws -> Answer {
@@ -49,7 +49,7 @@ extension Answer {
 
     var lines: [String] { description.text.split(separator: "\r\n").map(String.init) }
 
-    /// The lines of one section, without the transport's.
+    /// Returns the lines of one section, without the transport's.
     func lines(ofSection index: Int) -> [String] {
         let starts = lines.indices.filter { lines[$0].hasPrefix("m=") } + [lines.count]
         let transport = ["a=ice-", "a=fingerprint", "a=candidate", "a=end-of", "c="]

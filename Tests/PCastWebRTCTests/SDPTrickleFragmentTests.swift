@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Trickled candidates")
 struct SDPTrickleFragmentTests {
-    /// In the form of RFC 9725 section 4.3.1.
+    /// A fragment in the form of RFC 9725 section 4.3.1.
     private let text = """
         a=group:BUNDLE 0 1\r
         m=audio 9 UDP/TLS/RTP/SAVPF 111\r
@@ -19,7 +19,7 @@ struct SDPTrickleFragmentTests {
 
         """
 
-    @Test("A fragment is read section by section, and reads the same after writing")
+    @Test("a fragment is parsed section by section, and is equal after writing")
     func reads() throws {
         let fragment = try TrickleFragment(parsing: text)
         #expect(fragment.iceUfrag == "EsAw" && fragment.icePwd == "P2uYro0UCOQ4zxjKXaWCBui1")
@@ -29,7 +29,7 @@ struct SDPTrickleFragmentTests {
         #expect(try TrickleFragment(parsing: fragment.text) == fragment)
     }
 
-    @Test("Credentials and candidates may stand before any section")
+    @Test("credentials and candidates may precede every section")
     func withoutSections() throws {
         let fragment = try TrickleFragment(parsing: "a=ice-ufrag:u\na=ice-pwd:p\na=candidate:x\na=end-of-candidates")
         #expect(fragment.iceUfrag == "u" && fragment.sections.count == 1 && fragment.sections[0].mid == nil)
@@ -37,7 +37,7 @@ struct SDPTrickleFragmentTests {
         #expect(try TrickleFragment(parsing: "") == TrickleFragment())
     }
 
-    @Test("Size, lines and sections are bounded, and lines have a type")
+    @Test("size, lines and sections are limited, and lines have a type")
     func refuses() {
         #expect(throws: SDPError.malformedLine(2)) { try TrickleFragment(parsing: "a=x\n{}") }
         #expect(throws: SDPError.tooLarge) {

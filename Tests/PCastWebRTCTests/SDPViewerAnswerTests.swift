@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Answers to viewers")
 struct SDPViewerAnswerTests {
-    @Test("SDP4, SDP8: Chromium gets the stream's codec with its RTX, SSRCs and group")
+    @Test("Chromium's answer has the stream's codec with its RTX, SSRCs and group")
     func chromium() throws {
         let answer = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .h264(.stream))
         let video = answer.session.media[0]
@@ -25,14 +25,14 @@ struct SDPViewerAnswerTests {
         #expect(answer.session.media[1].localSSRC == 2_000 && answer.session.media[1].localRTXSSRC == nil)
     }
 
-    @Test("A VP8 stream takes the VP8 payload type although H.264 is preferred")
+    @Test("a VP8 stream uses the VP8 payload type although H.264 is preferred")
     func chromiumVP8() throws {
         let answer = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8)
         #expect(answer.session.media[0].payloadType == 96 && answer.session.media[0].rtxPayloadType == 97)
         #expect(answer.lines(ofSection: 0)[0] == "m=video 9 UDP/TLS/RTP/SAVPF 96 97")
     }
 
-    @Test("SDP4: a stream takes its own profile first, then a wider one, then the widest of those below")
+    @Test("a stream uses its own profile first, then a wider one, then the widest of those below")
     func sdp4Profiles() throws {
         func payloadType(_ profile: H264Profile, _ text: String = SDPSamples.chromiumViewerOffer) throws -> UInt8? {
             let stream = H264Format(profile: profile, level: .level31)
@@ -46,7 +46,7 @@ struct SDPViewerAnswerTests {
         #expect(try payloadType(.constrainedBaseline, wide) == 96 && payloadType(.high, wide) == 96)
     }
 
-    @Test("SDP4: a missing packetization-mode means 0, which a stream of fragments cannot use")
+    @Test("a missing packetization-mode means 0, which a stream of fragments cannot use")
     func sdp4PacketizationMode() throws {
         let text = SDPSamples.gstreamerViewerOffer.replacing("packetization-mode=1;", with: "")
         let none = try Answer.toViewer(text, of: .h264(.stream))
@@ -58,7 +58,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.description.media[0].formatParameters[96]?["packetization-mode"] == "0")
     }
 
-    @Test("SDP5: the stream's level is answered with asymmetry, a format that holds it is preferred")
+    @Test("the stream's level is answered with asymmetry, and a format that supports it is preferred")
     func sdp5Level() throws {
         let stream = H264Format(profile: .constrainedBaseline, level: .level40)
         let chromium = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .h264(stream))
@@ -80,7 +80,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.description.media[0].sourceGroups.isEmpty)
     }
 
-    @Test("aiortc's viewer announces SSRCs though it sends nothing: they are no sources")
+    @Test("the SSRCs of aiortc's viewer are no sources, because it sends nothing")
     func aiortc() throws {
         let answer = try Answer.toViewer(SDPSamples.aiortcViewerOffer, of: .vp8)
         #expect(answer.session.media.allSatisfy { $0.remoteSources.isEmpty && $0.remoteCNAME == nil })
@@ -88,7 +88,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.session.media[1].payloadType == 96)
     }
 
-    @Test("JB5: the playout delay extension is answered to a viewer under its id")
+    @Test("the playout-delay extension is answered to a viewer with its ID")
     func jb5PlayoutDelay() throws {
         let answer = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8)
         #expect(answer.session.media[0].extensionMap.id(of: .playoutDelay) == 5)
@@ -96,7 +96,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.session.media[1].extensionMap.id(of: .playoutDelay) == nil)
     }
 
-    @Test("SDP12: absolute capture time is answered to the viewer that asks for it")
+    @Test("absolute capture time is answered to a viewer that asks for it")
     func sdp12CaptureTime() throws {
         let text = SDPSamples.chromiumViewerOffer.replacing(
             "a=extmap:6 http://www.webrtc.org/experiments/rtp-hdrext/video-content-type",
@@ -104,7 +104,7 @@ struct SDPViewerAnswerTests {
         #expect(try Answer.toViewer(text, of: .vp8).session.media[0].extensionMap.id(of: .absoluteCaptureTime) == 6)
     }
 
-    @Test("SDP11: a viewer hears two channels only when its own fmtp asks for them")
+    @Test("a viewer receives two channels only if its own fmtp asks for them")
     func sdp11Stereo() throws {
         let mono = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8)
         #expect(!mono.session.media[1].opusStereo)
@@ -114,7 +114,7 @@ struct SDPViewerAnswerTests {
         #expect(stereo.lines.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1"))
     }
 
-    @Test("Without a source nothing is sent")
+    @Test("without a source nothing is sent")
     func needsSource() throws {
         let answer = try Answer(
             to: SessionDescription(parsing: SDPSamples.chromiumViewerOffer), originSessionID: 1, transport: .test,

@@ -2,7 +2,7 @@ import PCastCore
 import PCastWebRTC
 import Testing
 
-/// Spaces and tabs that peers write where RFC 8866 has none.
+/// Spaces and tabs of peers where RFC 8866 has none.
 @Suite("Whitespace in session descriptions")
 struct SDPWhitespaceTests {
     private static let clean = OfferText.make(
@@ -12,7 +12,7 @@ struct SDPWhitespaceTests {
         ],
         session: ["a=extmap-allow-mixed"])
 
-    /// Every `a=` line with something around its name and value.
+    /// Returns the description with every `a=` line changed around its name and value.
     private static func changed(_ change: (_ name: Substring, _ value: Substring?) -> String) -> String {
         clean.split(separator: "\r\n").map { line in
             guard line.hasPrefix("a="), !line.hasPrefix("a=candidate") else { return String(line) }
@@ -22,19 +22,19 @@ struct SDPWhitespaceTests {
         }.map { $0 + "\r\n" }.joined()
     }
 
-    @Test("Flags and values mean the same with spaces or tabs behind them", arguments: [" ", "   ", "\t", " \t "])
+    @Test("trailing spaces or tabs do not change flags and values", arguments: [" ", "   ", "\t", " \t "])
     func trailing(space: String) throws {
         let text = Self.changed { name, value in value.map { "\(name):\($0)\(space)" } ?? "\(name)\(space)" }
         #expect(try SessionDescription(parsing: text) == SessionDescription(parsing: Self.clean))
     }
 
-    @Test("Values mean the same with spaces or tabs before them", arguments: [" ", "  ", "\t"])
+    @Test("leading spaces or tabs do not change values", arguments: [" ", "  ", "\t"])
     func leading(space: String) throws {
         let text = Self.changed { name, value in value.map { "\(name):\(space)\($0)" } ?? String(name) }
         #expect(try SessionDescription(parsing: text) == SessionDescription(parsing: Self.clean))
     }
 
-    @Test("Words of a value may be further apart", arguments: ["  ", "\t", " \t"])
+    @Test("words of a value may have more space between them", arguments: ["  ", "\t", " \t"])
     func between(space: String) throws {
         let text = Self.changed { name, value in
             value.map { "\(name):\($0.replacing(" ", with: space))" } ?? String(name)
@@ -42,7 +42,7 @@ struct SDPWhitespaceTests {
         #expect(try SessionDescription(parsing: text) == SessionDescription(parsing: Self.clean))
     }
 
-    @Test("A fragment is read alike") func fragment() throws {
+    @Test("a fragment is parsed in the same way") func fragment() throws {
         let clean =
             "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\nm=audio 9 RTP/AVP 0\r\na=mid:0\r\n"
             + "a=end-of-candidates\r\n"
@@ -53,7 +53,7 @@ struct SDPWhitespaceTests {
         #expect(fragment == (try TrickleFragment(parsing: clean)) && fragment.hasEndOfCandidates)
     }
 
-    @Test("RFC 9725, section 4.3.3: a fragment says ice-lite and ice-options as the description does")
+    @Test("RFC 9725, section 4.3.3: a fragment has ice-lite and ice-options like the description")
     func fragmentOptions() throws {
         let fragment = TrickleFragment(
             iceUfrag: "abcd", icePwd: "0123456789012345678901", isICELite: true, iceOptions: ["trickle", "ice2"])

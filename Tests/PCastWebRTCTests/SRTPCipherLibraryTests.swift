@@ -3,13 +3,13 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Both libraries are the same to a peer. Where libipsec-mb or what it needs is missing there is one, and it is compared
-/// with itself; `SRTPOracleTests` compare each with libsrtp2.
+/// Both libraries behave the same for a peer. If libipsec-mb or its requirements are missing, the single library is
+/// compared with itself. `SRTPOracleTests` compares each with libsrtp2.
 @Suite
 struct SRTPCipherLibraryTests {
     private static let libraries = SRTPCipherLibrary.allCases.filter(\.isAvailable)
 
-    @Test("What is used is the fastest that is there, and what is there can say what it is")
+    @Test("the fastest available library is used, and each has a name")
     func choice() {
         #expect(SRTPCipherLibrary.preferred == Self.libraries.last)
         #expect(SRTPCipherLibrary.openSSL.isAvailable)
@@ -17,7 +17,7 @@ struct SRTPCipherLibraryTests {
     }
 
     @Test(
-        "Random packets are sealed alike by all, over the wrap, and each opens the others' and refuses them when changed",
+        "random packets are equal for all libraries over the wrap, and each rejects changed ones",
         arguments: [SRTPProfile.aeadAES128GCM, .aeadAES256GCM])
     func alike(_ profile: SRTPProfile) {
         var generator = SeededGenerator(seed: 17)
@@ -45,7 +45,7 @@ struct SRTPCipherLibraryTests {
     }
 
     @Test(
-        "A first packet from behind the wrap is opened at the second guess, for the first leaves it as it came (SRTP3)",
+        "a first packet from after the wrap is decrypted at the second guess, because the first does not modify it",
         arguments: [SRTPProfile.aeadAES128GCM, .aeadAES256GCM], libraries)
     func secondGuess(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
         let keys = SRTPKeyingMaterial.pair(profile, seed: 19)
@@ -56,7 +56,7 @@ struct SRTPCipherLibraryTests {
         #expect(receiver.unprotect(rtp: sender.protect(rtp: packet)!).plaintext == packet)
     }
 
-    /// One bit is another one.
+    /// Returns the packet with one changed bit.
     private func changed(_ packet: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
         var packet = packet
         let bit = Int.random(in: 0..<8 * packet.count, using: &generator)

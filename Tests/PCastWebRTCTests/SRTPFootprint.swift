@@ -2,11 +2,10 @@ import CSRTP
 
 @testable import PCastWebRTC
 
-/// What `malloc` has in use for one end of a viewer with three streams, averaged over many.
+/// The memory that `malloc` has in use for one end of a viewer with three streams, averaged over many.
 enum SRTPFootprint {
-    /// The least of three counts: the first one has what OpenSSL allocates once.
-    ///
-    /// It counts what the whole process allocates.
+    /// Returns the smallest of three counts of the whole process. The first count includes OpenSSL's one-time
+    /// allocations.
     static func measure(profile: SRTPProfile) -> (sender: Int, receiver: Int) {
         let counts = (0..<3).map { _ in count(profile) }
         return (counts.map(\.sender).min()!, counts.map(\.receiver).min()!)

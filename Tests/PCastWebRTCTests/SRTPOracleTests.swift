@@ -4,10 +4,10 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// libsrtp2 as the other end, byte for byte.
+/// Comparisons with libsrtp2 as the other end, byte for byte.
 @Suite(.serialized)
 struct SRTPOracleTests {
-    /// One direction of libsrtp2, keyed like ours.
+    /// One direction of libsrtp2 with the same keys.
     private final class Oracle {
         private var session: srtp_t?
 
@@ -46,7 +46,8 @@ struct SRTPOracleTests {
         }
     }
 
-    /// RTP of any shape: up to 15 CSRCs, an extension, a payload that may be empty. Returns the header's size too.
+    /// Returns RTP of any shape: up to 15 CSRCs, an extension, a payload that may be empty. Also returns the header's
+    /// size.
     private func randomPacket(
         ssrc: UInt32, sequenceNumber: UInt16, using generator: inout SeededGenerator
     ) -> ([UInt8], Int) {
@@ -63,7 +64,7 @@ struct SRTPOracleTests {
     }
 
     @Test(
-        "2000 packets of every shape over the wrap equal libsrtp2's, and each reads the other's",
+        "2000 packets of every shape over the wrap equal libsrtp2's, and each decrypts the other's",
         arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
     func rtp(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
         var generator = SeededGenerator(seed: 42)
@@ -92,7 +93,7 @@ struct SRTPOracleTests {
     }
 
     @Test(
-        "2000 RTCP packets equal libsrtp2's, and each reads the other's",
+        "2000 RTCP packets equal libsrtp2's, and each decrypts the other's",
         arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
     func rtcp(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
         var generator = SeededGenerator(seed: 43)
@@ -122,7 +123,7 @@ struct SRTPOracleTests {
     }
 
     @Test(
-        "Authenticated but not encrypted SRTCP (E = 0) is read",
+        "authenticated but unencrypted SRTCP (E = 0) is accepted",
         arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
     func unencryptedControl(_ profile: SRTPProfile, by library: SRTPCipherLibrary) throws {
         // Unencrypted SRTCP of GCM has the whole packet as associated data (RFC 7714, section 9.3).

@@ -6,14 +6,14 @@ extension SeededGenerator {
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
 }
 
-/// The bytes of hexadecimal digits, spaces between them ignored.
+/// Returns the bytes of hexadecimal digits. Spaces between them are ignored.
 func bytes(hex: String) -> [UInt8] {
     let digits = hex.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }
 
 extension SRTPKeyingMaterial {
-    /// Both ends' view of the same random keys.
+    /// Returns both ends' view of the same random keys.
     static func pair(
         _ profile: SRTPProfile, seed: UInt64
     ) -> (client: SRTPKeyingMaterial, server: SRTPKeyingMaterial) {
@@ -27,7 +27,7 @@ extension SRTPKeyingMaterial {
 }
 
 extension SRTPSender {
-    /// The protected packet, or nil when refused.
+    /// Returns the protected packet; nil if it is rejected.
     func protect(rtp packet: [UInt8], headerSize: Int = 12) -> [UInt8]? {
         var buffer = packet + [UInt8](repeating: 0, count: Self.maximumOverhead)
         let length = buffer.withUnsafeMutableBytes {
@@ -44,7 +44,7 @@ extension SRTPSender {
 }
 
 extension SRTPReceiver {
-    /// The plaintext, or nil with the reason in `result`.
+    /// Returns the plaintext; nil with the reason in `result` if it is rejected.
     func unprotect(rtp packet: [UInt8]) -> (result: SRTPResult, plaintext: [UInt8]) {
         var buffer = packet
         let result = buffer.withUnsafeMutableBytes { unprotectRTP($0) }
@@ -63,13 +63,13 @@ extension SRTPReceiver {
     }
 }
 
-/// RTP of a payload type, 12 bytes of header.
+/// Returns RTP of a payload type with a header of 12 bytes.
 func rtpPacket(ssrc: UInt32, sequenceNumber: UInt16, payload: [UInt8]) -> [UInt8] {
     [0x80, 96, UInt8(sequenceNumber >> 8), UInt8(sequenceNumber & 0xFF), 0, 0, 0, 1]
         + withUnsafeBytes(of: ssrc.bigEndian, Array.init) + payload
 }
 
-/// A receiver report's first eight bytes and `content`.
+/// Returns a receiver report's first eight bytes and `content`.
 func rtcpPacket(ssrc: UInt32, content: [UInt8]) -> [UInt8] {
     [0x80, 201, 0, UInt8(content.count / 4 + 1)] + withUnsafeBytes(of: ssrc.bigEndian, Array.init) + content
 }

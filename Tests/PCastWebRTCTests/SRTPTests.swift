@@ -2,7 +2,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// The rules of SRTP that streams have died of.
+/// The rules of SRTP whose violation breaks streams.
 struct SRTPTests {
     private let profiles = SRTPProfile.allCases
 
@@ -11,7 +11,7 @@ struct SRTPTests {
         return (SRTPSender(keys.client), SRTPReceiver(keys.server))
     }
 
-    @Test("SRTP1: an index is protected once, in order or late, and every repetition is refused and counted")
+    @Test("an index is protected once, in order or late, and every repetition is rejected and counted")
     func srtp1() {
         let sender = ends(.aeadAES128GCM).sender
         func protect(_ sequenceNumber: UInt16, _ byte: UInt8) -> [UInt8]? {
@@ -27,7 +27,7 @@ struct SRTPTests {
         #expect(sender.refusals == 3)
     }
 
-    @Test("SRTP1: an SSRC too many is refused, those before it go on")
+    @Test("an SSRC beyond the maximum is rejected, and those before it continue")
     func boundedSources() {
         let (sender, receiver) = ends(.aeadAES128GCM)
         for ssrc in 0..<UInt32(SRTPSender.maximumSources) {
@@ -38,7 +38,7 @@ struct SRTPTests {
         #expect(sender.protect(rtp: rtpPacket(ssrc: 3, sequenceNumber: 2, payload: [1])) != nil)
     }
 
-    @Test("SRTP2: protecting into another buffer leaves the shared plaintext as it was, and equals protecting in place")
+    @Test("protecting into another buffer does not change the shared plaintext, and equals protecting in place")
     func srtp2() {
         for profile in profiles {
             let keys = SRTPKeyingMaterial.pair(profile, seed: 3).client
@@ -58,7 +58,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP3: a stream that begins below 2^15 survives the loss of its first packets up to the wrap")
+    @Test("a stream that begins below 2^15 survives the loss of its first packets up to the wrap")
     func srtp3() {
         let (sender, receiver) = ends(.aeadAES128GCM)
         for sequenceNumber in [UInt16(0x7FFF), 0xA000, 0xFFFF, 3] {
@@ -68,7 +68,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP3: a peer that began at 65534 and whose first packets were lost is still understood")
+    @Test("a peer that began at 65534 and whose first packets were lost is still decrypted")
     func lostBeforeTheWrap() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
@@ -78,7 +78,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP4: the roll-over counter is each SSRC's own, and no forged packet moves it")
+    @Test("each SSRC has its own roll-over counter, and no forged packet changes it")
     func srtp4() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
@@ -103,7 +103,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP5: a receiver that sees every packet keeps the counter over four wraps, however few are forwarded")
+    @Test("a receiver that receives every packet keeps the counter over four wraps, however few are forwarded")
     func srtp5() {
         let (sender, receiver) = ends(.aeadAES128GCM)
         for number in stride(from: UInt32(1000), to: 300_000, by: 37) {
@@ -115,7 +115,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP6: a packet of before the wrap that comes after it is decrypted at its own index at the first try")
+    @Test("a late packet from before the wrap is decrypted at its own index at the first attempt")
     func srtp6() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
@@ -130,7 +130,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP7: RTP up to 1023 packets late is taken once; RTCP up to 63")
+    @Test("RTP up to 1023 packets late is accepted once, and RTCP up to 63")
     func srtp7() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
@@ -150,7 +150,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP8: SRTCP's index stands before the tag in counter mode, after it in GCM; tags have 80 or 128 bits")
+    @Test("the SRTCP index precedes the tag in counter mode and follows it in GCM, and tags have 80 or 128 bits")
     func srtp8() {
         let packet = rtcpPacket(ssrc: 1, content: [1, 2, 3, 4])
         for profile in profiles {
@@ -169,7 +169,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP9: the exported bytes are client key, server key, client salt, server salt; GCM salts have 12 bytes")
+    @Test("the exported bytes are client key, server key, client salt, server salt, and GCM salts have 12 bytes")
     func srtp9() {
         for (profile, key, salt) in [
             (SRTPProfile.aes128CMHMACSHA1, 16, 14), (.aeadAES128GCM, 16, 12), (.aeadAES256GCM, 32, 12),
@@ -185,16 +185,16 @@ struct SRTPTests {
         }
     }
 
-    @Test("FAN3: an end of a viewer takes less than 2.5 kB with three streams")
+    @Test("an end of a viewer with three streams takes less than 2.5 kB")
     func fan3() async {
-        // In a process of its own: what other tests allocate meanwhile would count as well.
+        // The test has its own process, because other tests' allocations would count as well.
         await #expect(processExitsWith: .success) {
             let size = SRTPFootprint.measure(profile: .aeadAES128GCM)
             precondition(size.sender < 2_500 && size.receiver < 2_500, "\(size) bytes")
         }
     }
 
-    @Test("Cut or changed at any byte, a packet is refused and nothing traps")
+    @Test("a packet that is cut or changed at any byte is rejected without a trap")
     func mutations() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)

@@ -13,7 +13,7 @@ import Testing
         return bytes.isEmpty ? nil : bytes
     }
 
-    @Test("ICE9: the address that a STUN server sees is learned from its answer, and from no other")
+    @Test("the public address is read only from the response of the STUN server")
     func ice9PublicAddress() throws {
         var discovery = STUNDiscovery(path: path, seed: 3, at: start)
         let bytes = try #require(poll(&discovery, at: start))
@@ -25,7 +25,7 @@ import Testing
         #expect(!isForeignTaken)
         var answer = foreign
         answer.replaceSubrange(8..<20, with: bytes[8..<20])
-        // The address is hidden by the cookie alone, the fingerprint is cut off.
+        // The address is protected by the cookie only, because the fingerprint is cut off.
         answer = Array(answer[..<32])
         answer[3] = 12
         let other = NetworkPath(local: path.local, remote: TransportAddress("192.0.2.66:3478")!)
@@ -36,7 +36,7 @@ import Testing
         #expect(discovery.deadline == nil && !discovery.hasFailed)
     }
 
-    @Test("an unanswered request is sent seven times, each time twice as late, and then given up")
+    @Test("an unanswered request is sent seven times with doubled intervals, and then fails")
     func retransmission() {
         var discovery = STUNDiscovery(path: path, seed: 3, at: start)
         var times: [Int64] = []

@@ -15,14 +15,14 @@ import Testing
         00080014 9aeaa70c bfd8cb56 781ef2b5 b2d3f249 c1b571a2 80280004 e57a3bcf
         """)
 
-    /// Section 2.2.
+    /// RFC 5769, section 2.2.
     static let responseV4 = hex(
         """
         0101003c \(identifier) 8022000b 74657374 20766563 746f7220 00200008 0001a147 e112a643
         00080014 2b91f599 fd9e90c3 8c7489f9 2af9ba53 f06be7d7 80280004 c07d4c96
         """)
 
-    /// Section 2.3.
+    /// RFC 5769, section 2.3.
     static let responseV6 = hex(
         """
         01010048 \(identifier) 8022000b 74657374 20766563 746f7220
@@ -35,7 +35,7 @@ import Testing
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
-    @Test("RFC 5769, 2.1: the sample request is read and verified")
+    @Test("RFC 5769, 2.1: the sample request is parsed and verified")
     func sampleRequest() throws {
         let bytes = Self.request
         let message = try #require(parsedSTUN(bytes))
@@ -52,7 +52,7 @@ import Testing
         #expect(message.unknownAttributes.isEmpty)
     }
 
-    @Test("RFC 5769, 2.2 and 2.3: the sample answers tell both kinds of address")
+    @Test("RFC 5769, 2.2 and 2.3: the sample responses have both types of address")
     func sampleResponses() throws {
         for (bytes, address) in [
             (Self.responseV4, "192.0.2.1:32853"), (Self.responseV6, "[2001:db8:1234:5678:11:2233:4455:6677]:32853"),
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("what the writer writes is read back, of every class and attribute")
+    @Test("written messages of every class and attribute are parsed to the same values")
     func roundTrip() throws {
         for (messageClass, address) in [
             (STUNMessage.MessageClass.request, "1.2.3.4:5"), (.indication, "[2001:db8::1]:65535"),
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("ICE10: unknown attributes from 0x8000 on are ignored, those below are listed, at most eight")
+    @Test("unknown attributes from 0x8000 on are ignored, and up to eight of those below are listed")
     func ice10UnknownAttributes() throws {
         let request = Self.insert([0x00, 0x33, 0, 1, 9, 0, 0, 0, 0xC0, 0x57, 0, 4, 0, 1, 0, 2, 0x7F, 0xFF, 0, 0])
         let message = try #require(parsedSTUN(request))
@@ -115,16 +115,16 @@ import Testing
         #expect(parsedSTUN(many)?.unknownAttributes.count == STUNUnknownAttributes.capacity)
     }
 
-    /// A bare request with attributes of the test's own.
+    /// Returns a bare request with the test's own attributes.
     private static func insert(_ attributes: [UInt8]) -> [UInt8] {
         var bytes = Array(request[..<20])
         bytes[3] = UInt8(attributes.count)
         return bytes + attributes
     }
 
-    @Test("ICE10: after MESSAGE-INTEGRITY nothing but FINGERPRINT counts, and FINGERPRINT stands last")
+    @Test("after MESSAGE-INTEGRITY only FINGERPRINT counts, and FINGERPRINT is last")
     func ice10AttributesBehindIntegrity() throws {
-        // Unprotected USE-CANDIDATE and an unknown attribute behind MESSAGE-INTEGRITY.
+        // There is an unprotected USE-CANDIDATE and an unknown attribute after MESSAGE-INTEGRITY.
         var late = Array(Self.request[..<100]) + [0x00, 0x25, 0, 0, 0x00, 0x33, 0, 0]
         late[3] = 88
         let message = try #require(parsedSTUN(late))
@@ -135,7 +135,7 @@ import Testing
         #expect(parsedSTUN(beyond) == nil)
     }
 
-    @Test("truncated at any length, or of another method, cookie or length, it is no message")
+    @Test("a message that is truncated, or has another method, cookie or length, is invalid")
     func malformed() {
         for count in 0..<Self.request.count { #expect(parsedSTUN(Array(Self.request[..<count])) == nil) }
         for (index, value) in [(0, 0x40), (1, 0x03), (3, 0x54), (4, 0x20), (22, 0xFF), (79, 0x13)] as [(Int, UInt8)] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Which SSRC is a track's, while sources come and go (RFC 9143, section 9.2; RFC 3550, section 8).
+/// The SSRC of a track while sources appear and disappear (RFC 9143, section 9.2; RFC 3550, section 8).
 struct SourceBindingTests {
     private struct Stage {
         var receiver: MediaReceiver
@@ -19,9 +19,8 @@ struct SourceBindingTests {
             try #require((type == .audio ? receiver.audio : receiver.video)?.media)
         }
 
-        /// - Parameters:
-        ///   - mid: what the packet says; nil for its own section's, empty for nothing.
-        ///   - repairs: a retransmission of that number.
+        /// Lets the receiver process a packet. `mid` is the packet's MID; nil for that of its section, empty for none.
+        /// `repairs` makes it a retransmission of that sequence number.
         @discardableResult
         mutating func receive(
             _ number: UInt16, of type: MediaType = .audio, ssrc: UInt32, mid: String? = nil, rid: String? = nil,
@@ -46,7 +45,7 @@ struct SourceBindingTests {
         }
     }
 
-    @Test("a new SSRC that bears the section's MID is the track's at once", arguments: [.audio, .video] as [MediaType])
+    @Test("a new SSRC with the section's MID is the track's at once", arguments: [.audio, .video] as [MediaType])
     func byMID(type: MediaType) throws {
         var stage = try Stage()
         var sequences: [Int64] = []
@@ -65,7 +64,7 @@ struct SourceBindingTests {
         #expect((type == .audio ? stage.receiver.audio : stage.receiver.video)?.ssrc == 2222)
     }
 
-    @Test("late packets of the former SSRC do not take the track back, and it comes back once the other one is silent")
+    @Test("late packets of the old SSRC do not restore it; it returns when the other one is silent")
     func former() throws {
         var stage = try Stage()
         for number in 100..<120 as Range<UInt16> { try stage.receive(number, ssrc: 1111) }
@@ -78,7 +77,7 @@ struct SourceBindingTests {
         #expect(refused <= 3)
     }
 
-    @Test("three sources that send at once under one MID settle on one")
+    @Test("three simultaneous sources under one MID settle on one")
     func several() throws {
         var stage = try Stage()
         var restarts = 0
@@ -91,7 +90,7 @@ struct SourceBindingTests {
         #expect(restarts <= 2)
     }
 
-    @Test("an SSRC that changes with each packet makes no more than ten beginnings a second")
+    @Test("an SSRC that changes with each packet causes at most ten restarts per second")
     func storm() throws {
         var stage = try Stage()
         var restarts = 0
@@ -102,7 +101,7 @@ struct SourceBindingTests {
         #expect(restarts <= 10)
     }
 
-    @Test("a new SSRC that bears another section's MID is nobody's")
+    @Test("a new SSRC with another section's MID is ignored")
     func otherMID() throws {
         var stage = try Stage()
         for number in 100..<110 as Range<UInt16> { try stage.receive(number, ssrc: 1111) }
@@ -110,7 +109,7 @@ struct SourceBindingTests {
         #expect(try stage.receive(110, ssrc: 1111) != nil)
     }
 
-    @Test("without MID a new SSRC is the track's within a second, and at once when the old one has said goodbye")
+    @Test("without MID a new SSRC is the track's within a second, and at once after a BYE of the old one")
     func withoutMID() throws {
         var stage = try Stage()
         for number in 100..<110 as Range<UInt16> { try stage.receive(number, ssrc: 1111, mid: "") }
@@ -128,7 +127,7 @@ struct SourceBindingTests {
         #expect(try stage.receive(7, ssrc: 3333, mid: "") != nil)
     }
 
-    @Test("a source that goes on after its own goodbye is heard on")
+    @Test("a source that continues after its own BYE is still received")
     func afterGoodbye() throws {
         var stage = try Stage()
         try stage.receive(100, ssrc: 0x8AE)
@@ -157,11 +156,11 @@ struct SourceBindingTests {
         #expect(stage.receiver.layers.map(\.ssrc) == [10, nil, 31])
     }
 
-    @Test("a retransmission for the former source is not taken for a packet of the new one")
+    @Test("a retransmission for the old source is not used as a packet of the new one")
     func formerRetransmission() throws {
         var stage = try Stage()
         for number in 100..<120 as Range<UInt16> { try stage.receive(number, of: .video, ssrc: 1111) }
-        // Its numbers are near.
+        // The sequence numbers of the new source are near.
         try stage.receive(125, of: .video, ssrc: 2222)
         try stage.receive(127, of: .video, ssrc: 2222)
         #expect(try stage.receive(1, of: .video, ssrc: 1112, repairs: 119) == nil)

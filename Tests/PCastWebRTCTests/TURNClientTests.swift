@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Our client with our server, for as long as a call may last.
+/// This project's client with its server, for the duration of a long call.
 struct TURNClientTests {
     private struct Call {
         var stage = TURNStage()
@@ -51,7 +51,7 @@ struct TURNClientTests {
         }
     }
 
-    @Test("Datagrams pass both ways after two questions, by SHA-256, and for hours")
+    @Test("datagrams pass both ways after two requests, by SHA-256, and for hours")
     func lasts() {
         var call = Call(TURNStage.credentials())
         #expect(call.client.state == .ready)
@@ -66,7 +66,7 @@ struct TURNClientTests {
         #expect(call.stage.closed == [1] && call.stage.server.allocationCount == 0)
     }
 
-    @Test("What is sent before the channel is there waits for it")
+    @Test("data before the channel exists waits for it")
     func early() {
         var stage = TURNStage()
         stage.connect(1)
@@ -81,7 +81,7 @@ struct TURNClientTests {
         #expect(stage.relayed.map(\.bytes) == (4..<20).map { [$0] })
     }
 
-    @Test("A refusal ends it, and is told by its code")
+    @Test("a refusal ends the allocation, and its code is reported")
     func refused() {
         let stale = TURNStage.credentials(lasting: .seconds(-5))
         #expect(Call(stale).client.state == .failed(code: 401))
@@ -89,7 +89,7 @@ struct TURNClientTests {
         #expect(Call(TURNStage.credentials(), peer: elsewhere).client.state == .failed(code: 403))
     }
 
-    @Test("An answer that is not the server's is none")
+    @Test("a response that is not from the server is ignored")
     func forged() {
         var client = TURNClient(credentials: TURNStage.credentials(), peer: TURNStage.peer, seed: 1)
         var stage = TURNStage()

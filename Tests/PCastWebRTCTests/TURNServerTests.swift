@@ -3,9 +3,9 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// Who gets what of the TURN server, and who does not.
+/// The clients that the TURN server serves, and those that it rejects.
 struct TURNServerTests {
-    @Test("RFC 5769, section 2.4: a long-term credential's integrity is what others make of it")
+    @Test("RFC 5769, section 2.4: a long-term credential's integrity equals the RFC's")
     func vector() throws {
         let bytes = try #require(
             Self.bytes(
@@ -26,7 +26,7 @@ struct TURNServerTests {
         return stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0...$0 + 1]), radix: 16) ?? 0 }
     }
 
-    @Test("A client is challenged, and then relayed", arguments: [TURNKey.Algorithm.md5, .sha256])
+    @Test("a client is challenged, and then relayed", arguments: [TURNKey.Algorithm.md5, .sha256])
     func allocates(algorithm: TURNKey.Algorithm) throws {
         var stage = TURNStage()
         stage.connect(1)
@@ -45,7 +45,7 @@ struct TURNServerTests {
         #expect(stage.streams[1] == [0x40, 0x01, 0, 3, 9, 8, 7, 0])
     }
 
-    @Test("Without a channel datagrams go in indications, for whom there is a permission")
+    @Test("without a channel datagrams use indications, for peers with a permission")
     func indications() throws {
         var stage = TURNStage()
         stage.connect(1)
@@ -77,7 +77,7 @@ struct TURNServerTests {
         #expect(stage.relayed.count == 1, "a permission lasts five minutes")
     }
 
-    @Test("Nothing is relayed to anybody but the platform: 403")
+    @Test("a peer other than the platform is refused: 403")
     func platformAlone() throws {
         var stage = TURNStage()
         stage.connect(1)
@@ -89,10 +89,10 @@ struct TURNServerTests {
                 $0.add(TURNAttributeType.xorPeerAddress, address: elsewhere)
             }
             #expect(permission?.errorCode == 403)
-            // Who is right in between is not taken for a stranger.
+            // A valid request in between does not count as one of an unauthenticated client.
             #expect(stage.ask(.refresh, 1)?.messageClass == .success)
         }
-        // The right machine, but another of its ports.
+        // The machine is permitted, but this port is not.
         let port = TransportAddress(ip: TURNStage.peer.ip, port: 22)
         #expect(stage.bind(0x4001, to: port, 1)?.errorCode == 403)
         _ = stage.ask(.createPermission, 1) { $0.add(TURNAttributeType.xorPeerAddress, address: port) }
@@ -104,7 +104,7 @@ struct TURNServerTests {
         #expect(stage.relayed.isEmpty)
     }
 
-    @Test("Who does not know the password, comes too late or makes up a name gets nothing: 401")
+    @Test("a wrong password, an expired or an invented user name is refused: 401")
     func unauthenticated() {
         var stage = TURNStage()
         let attempts: [(TURNCredentials, password: String?)] = [
@@ -124,7 +124,7 @@ struct TURNServerTests {
         #expect(stage.server.allocationCount == 0)
     }
 
-    @Test("A nonce of ten minutes ago, or another client's, is stale: 438 brings a fresh one")
+    @Test("a nonce that is ten minutes old, or another client's, is stale: 438 has a new one")
     func staleNonce() throws {
         var stage = TURNStage()
         stage.connect(1)
@@ -148,7 +148,7 @@ struct TURNServerTests {
         }
     }
 
-    @Test("Who was told of weaker algorithms than ours is told so: 400")
+    @Test("a client that received weaker algorithms than offered is refused: 400")
     func bidDown() throws {
         var stage = TURNStage()
         stage.connect(1)
@@ -170,7 +170,7 @@ struct TURNServerTests {
         }
     }
 
-    @Test("What cannot be had is refused by its own code")
+    @Test("each unavailable feature is refused with its own code")
     func refusals() {
         var stage = TURNStage(perUser: 2, total: 3)
         for connection in 1...8 as ClosedRange<UInt32> { stage.connect(connection) }
@@ -199,7 +199,7 @@ struct TURNServerTests {
         #expect(stage.allocate(4, TURNStage.credentials("a third"))?.messageClass == .success)
     }
 
-    @Test("Who asks for nothing, or for nothing sensible, or lets the allocation run out, is disconnected")
+    @Test("a client without a valid request, or with an expired allocation, is disconnected")
     func disconnects() {
         var stage = TURNStage()
         for connection in 1...5 as ClosedRange<UInt32> { stage.connect(connection) }
@@ -222,7 +222,7 @@ struct TURNServerTests {
         #expect(stage.server.deadline == nil)
     }
 
-    @Test("However a stream is cut into pieces, the same frames come out of it")
+    @Test("a stream that is cut in any way gives the same frames")
     func framing() {
         var stream: [UInt8] = []
         var expected: [TURNStreamReader.Frame] = []

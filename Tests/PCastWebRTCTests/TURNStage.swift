@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastWebRTC
 
-/// A TURN server, clients of ours and of the test's own, and the streams between them, on a clock of its own.
+/// A TURN server with clients of this project and of the test, and the streams between them, on virtual time.
 struct TURNStage {
     static let peer = TransportAddress("203.0.113.7:8189")!
     static let otherPeer = TransportAddress("10.0.0.7:8189")!
@@ -16,12 +16,12 @@ struct TURNStage {
 
     var server: TURNServer
     var now = Self.start
-    /// What the server wrote to a connection and was not taken yet.
+    /// The bytes that the server wrote to each connection and that were not taken.
     var streams: [UInt32: [UInt8]] = [:]
-    /// What left from ports.
+    /// The datagrams that were sent from relayed addresses.
     var relayed: [(bytes: [UInt8], peer: TransportAddress, connection: UInt32)] = []
     var closed: Set<UInt32> = []
-    /// Whether there are ports.
+    /// Whether relayed addresses are available.
     var hasPorts = true
     private var readers: [UInt32: TURNStreamReader] = [:]
 
@@ -63,7 +63,7 @@ struct TURNStage {
         }
     }
 
-    /// What the client reads next.
+    /// Returns the client's next message.
     mutating func answer(_ connection: UInt32) -> TURNMessage? {
         readers[connection, default: TURNStreamReader()].append(streams.removeValue(forKey: connection) ?? [])
         guard case .frame(.message(let bytes)) = readers[connection, default: TURNStreamReader()].next() else {
@@ -72,9 +72,9 @@ struct TURNStage {
         return TURNMessage(bytes)
     }
 
-    // MARK: A client that says what the test wants
+    // MARK: A client under the control of the test
 
-    /// Asks, is challenged, and asks again with its credentials.
+    /// Sends a request, gets a challenge, and repeats the request with its credentials.
     mutating func ask(
         _ method: TURNMessage.Method, _ connection: UInt32, _ credentials: TURNCredentials = TURNStage.credentials(),
         algorithm: TURNKey.Algorithm = .md5, password: String? = nil,

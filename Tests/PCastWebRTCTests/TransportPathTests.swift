@@ -2,7 +2,7 @@ import PCastCore
 import PCastWebRTC
 import Testing
 
-/// By which path a transport sends, and what it says when that is another one.
+/// The path of a transport, and its notification of a change.
 struct TransportPathTests {
     private let start = Instant(nanoseconds: 1_000_000_000)
 
@@ -17,7 +17,7 @@ struct TransportPathTests {
         return SecureTransport(lite: agent, handshake: DTLSTestCertificates.ends().server, seed: 1)
     }
 
-    /// Has the client check a path.
+    /// Makes the client check a path.
     private func check(
         _ path: NetworkPath, nominating: Bool, at now: Instant, of transport: inout SecureTransport
     ) {
@@ -31,14 +31,14 @@ struct TransportPathTests {
         bytes.withUnsafeMutableBytes { _ = transport.handle($0, from: path, at: now) }
     }
 
-    /// What it has said since it was asked last.
+    /// Returns the events of a transport since the last call.
     private func news(of transport: inout SecureTransport) -> [SecureTransport.Event] {
         var news: [SecureTransport.Event] = []
         while let event = transport.pollEvent() { news.append(event) }
         return news
     }
 
-    @Test("A connection in use that closes gives way to another path, and that is a change like others")
+    @Test("a closing connection in use is replaced by another path, which is a change like others")
     func fallsBack() {
         var transport = server()
         check(path(), nominating: false, at: start, of: &transport)
@@ -53,7 +53,7 @@ struct TransportPathTests {
         #expect(closed == [.pathChanged(path())])
     }
 
-    @Test("Where no other path is left the next one is a change, and the end of what was not in use is none")
+    @Test("without another path the next one is a change, and the end of an unused one is not")
     func comesBack() {
         var transport = server()
         check(path(tcp: 1), nominating: true, at: start, of: &transport)

@@ -1,10 +1,10 @@
 import PCastWeb
 import Testing
 
-/// HTTP requests that nobody should send; the server answers or closes, and goes on.
+/// Invalid HTTP requests. The server answers or closes the connection, and continues.
 @Suite struct BrokenRequestTests {
     @Test(
-        "What is no HTTP is answered 400 or closed",
+        "invalid HTTP is answered 400 or closed",
         arguments: [
             "nonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
             "GET / HTTP/1.1\r\nbroken header\r\n\r\n",
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test("Nonsense behind a good request ends the connection, after that was answered") func nonsenseLater()
+    @Test("invalid data after a valid request ends the connection, after the response") func nonsenseLater()
         async throws
     {
         try await TestServer.run { server in
@@ -33,8 +33,8 @@ import Testing
         }
     }
 
-    @Test("Headers without end are not collected") func endlessHeaders() async throws {
-        // Several times what the kernel holds for the two ends, while a server that has no time has read nothing yet.
+    @Test("endless headers are not collected") func endlessHeaders() async throws {
+        // Several times the kernel's buffers of both ends, while a slow server has read nothing yet.
         let bound = 256 << 20
         try await TestServer.run { server in
             let connection = try await RawConnection(port: server.port)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("A body that is cut leaves the server well") func cutBody() async throws {
+    @Test("a truncated body does not harm the server") func cutBody() async throws {
         try await TestServer.run { server in
             let connection = try await RawConnection(port: server.port)
             try await connection.send("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nshort")
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("Requests in one packet are answered in order") func pipelined() async throws {
+    @Test("pipelined requests are answered in order") func pipelined() async throws {
         try await TestServer.run { server in
             let connection = try await RawConnection(port: server.port)
             try await connection.send(

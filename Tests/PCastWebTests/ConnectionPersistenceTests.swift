@@ -1,7 +1,7 @@
 import PCastWeb
 import Testing
 
-/// When a connection ends, and when a client may send its content (RFC 9112, section 9.3; RFC 9110, section 10.1.1).
+/// The end of a connection, and the time for a client's content (RFC 9112, section 9.3; RFC 9110, section 10.1.1).
 @Suite struct ConnectionPersistenceTests {
     private func connection(_ server: TestServer, _ lines: [String], _ body: String = "") async throws -> RawConnection
     {
@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "After these the connection is closed",
+        "after these requests the connection is closed",
         arguments: [
             ["GET /hello HTTP/1.0"], ["GET /hello HTTP/1.0", "Host: a"], ["GET /hello HTTP/1.0", "Connection: close"],
             ["GET /hello HTTP/1.0", "Connection: keep-alive, close"],
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "After these it stays, and the next request is answered",
+        "after these requests the connection stays open, and the next one is answered",
         arguments: [
             ["GET /hello HTTP/1.1", "Host: a"], ["GET /hello HTTP/1.0", "Connection: keep-alive"],
             ["GET /hello HTTP/1.0", "Connection: Keep-Alive, TE"],
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("What follows a last request is not answered") func afterTheLast() async throws {
+    @Test("requests after a last request are not answered") func afterTheLast() async throws {
         try await TestServer.run { server in
             let connection = try await connection(
                 server, ["GET /hello HTTP/1.0"], "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("A response of unknown length to HTTP/1.0 has no chunks, and ends with its connection") func unknownLength()
+    @Test("a response of unknown length to HTTP/1.0 has no chunks, and ends with its connection") func unknownLength()
         async throws
     {
         try await TestServer.run { server in
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "The interim response comes before the content, in whatever case it is asked for",
+        "the interim response precedes the content, for every case of the header",
         arguments: ["100-continue", "100-Continue", " 100-CONTINUE "])
     func interim(expectation: String) async throws {
         try await TestServer.run { server in
@@ -89,7 +89,7 @@ import Testing
             try await connection.send("12345")
             #expect(try await eventually { connection.text.contains("HTTP/1.1 200") && connection.text.hasSuffix("5") })
             #expect(!connection.isClosed)
-            // The connection goes on, chunks too.
+            // The connection continues, also with chunks.
             try await connection.send(
                 "POST /length HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
             #expect(try await eventually { connection.text.split(separator: "100 Continue").count == 3 })
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("Where nobody wants the content, only the final response comes, and the connection ends")
+    @Test("if the content is not needed, only the final response comes, and the connection ends")
     func unwanted() async throws {
         try await TestServer.run { server in
             for path in ["/refused", "/nowhere"] {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("Another expectation is 417", arguments: ["200-ok", "100-continue, wonders", "x=y"])
+    @Test("another expectation is 417", arguments: ["200-ok", "100-continue, wonders", "x=y"])
     func unknown(expectation: String) async throws {
         try await TestServer.run { server in
             let connection = try await connection(
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("An expectation of HTTP/1.0 is ignored") func ofHTTP10() async throws {
+    @Test("an expectation of HTTP/1.0 is ignored") func ofHTTP10() async throws {
         try await TestServer.run { server in
             for expectation in ["100-continue", "wonders"] {
                 let connection = try await connection(
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test("Requests in one packet are answered in order, with an expectation between them") func pipelined()
+    @Test("pipelined requests are answered in order, with an expectation between them") func pipelined()
         async throws
     {
         try await TestServer.run { server in

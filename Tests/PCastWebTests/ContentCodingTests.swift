@@ -17,11 +17,11 @@ import Testing
         return (isFine, collected.withLock { $0 })
     }
 
-    /// "hello hello hello hello" by Python's zlib: without a header.
+    /// "hello hello hello hello" by Python's zlib, without a header.
     private static let raw: [UInt8] = [0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x57, 0xC8, 0x40, 0x27, 0x01]
     private static let text = "hello hello hello hello"
 
-    @Test("what is coded is decoded, however it is cut", arguments: [1, 3, 100])
+    @Test("encoded content is decoded, however it is divided", arguments: [1, 3, 100])
     func pieces(_ size: Int) async throws {
         let zlib: [UInt8] = [0x78, 0xDA] + Self.raw + [0x68, 0x03, 0x08, 0xB1]
         for bytes in [Self.raw, zlib] {
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("what is not coded so is refused, and codings that nobody knows are none")
+    @Test("invalid content is rejected, and unknown codings are nil")
     func broken() async throws {
         #expect(!(try await Self.decode(Array("no gzip at all".utf8), "gzip", pieces: 4)).isFine)
         #expect(ContentCoding("br") == nil && ContentCoding("compress") == nil && ContentCoding("") == nil)

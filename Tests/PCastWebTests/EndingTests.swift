@@ -2,10 +2,9 @@ import PCastWeb
 import Synchronization
 import Testing
 
-/// How a server ends, and how a client gives up.
+/// The end of a server, and the timeout of a client.
 @Suite struct EndingTests {
-    @Test("A server that ends closes its connections: asked or not yet, and WebSockets") func serverEnds() async throws
-    {
+    @Test("a server that ends closes its connections: idle or not, and WebSockets") func serverEnds() async throws {
         var asked: RawConnection?
         var silent: RawConnection?
         let client = Mutex<Task<Void, any Error>?>(nil)
@@ -30,7 +29,7 @@ import Testing
         try await client.withLock { $0 }?.value
     }
 
-    @Test("Too large a header is answered 431") func largeHeader() async throws {
+    @Test("too large a header is answered 431") func largeHeader() async throws {
         try await TestServer.run { server in
             let connection = try await RawConnection(port: server.port)
             try await connection.send(

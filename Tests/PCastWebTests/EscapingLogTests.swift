@@ -3,7 +3,7 @@ import PCastWeb
 import Synchronization
 import Testing
 
-/// Everything of a line that a log handler writes.
+/// All parts of a line of a log handler.
 @Suite struct EscapingLogTests {
     private final class Record: Sendable { let lines = Mutex<[String]>([]) }
 
@@ -50,7 +50,7 @@ import Testing
         for line in lines {
             #expect(line.unicodeScalars.allSatisfy { $0.value >= 0x20 }, "\(line.debugDescription)")
         }
-        // Nothing is left out.
+        // Nothing is omitted.
         #expect(lines.map { $0.split(separator: "forged").count } == [7, 6], "\(lines)")
     }
 }

@@ -6,7 +6,7 @@ import Testing
     private static func address(_ text: String) throws -> WebAddress { try WebAddress(text) }
 
     @Test(
-        "a cookie is sent where it belongs, and nowhere else",
+        "a cookie is sent to its own address only",
         arguments: [
             ("a=1; Path=/", "http://films.example/x", "http://films.example/y", true),
             ("a=1", "http://films.example/x/y", "http://films.example/z", false),
@@ -34,7 +34,7 @@ import Testing
         #expect(cookies.field(for: try Self.address(to)) == (isSent ? "a=1" : nil))
     }
 
-    @Test("another value takes the place of the first, and so many are kept at most")
+    @Test("a new value replaces the first, and the number of cookies is limited")
     func replacing() throws {
         let (cookies, address) = (HTTPCookies(), try Self.address("http://films.example/"))
         cookies.take(["a=1; Path=/", "b=2; Path=/", "a=3; Path=/"], from: address)

@@ -2,7 +2,7 @@ import PCastWeb
 import Testing
 
 @Suite struct HTTPRequestsTests {
-    @Test("A request's method, headers and body arrive, and its answer comes back") func roundTrip() async throws {
+    @Test("a request's method, headers and body arrive, and its response comes back") func roundTrip() async throws {
         try await TestServer.run { server in
             let answer = try await HTTPRequests.send(
                 "POST", server.uri + "/length", headers: [("X-Test", "1")], body: [UInt8](repeating: 7, count: 1000))
@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test("A server that is not there is an error with a sentence") func unreachable() async throws {
+    @Test("a missing server is an error with a sentence") func unreachable() async throws {
         let error = await #expect(throws: WebError.self) { try await HTTPRequests.send("GET", "http://127.0.0.1:1/") }
         #expect("\(try #require(error))".hasPrefix("no platform answers at http://127.0.0.1:1/"))
     }

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP connection that sends any bytes, and keeps what comes.
+/// A TCP connection that sends any bytes, and records the received ones.
 final class RawConnection: Sendable {
     private struct State {
         var received: [UInt8] = []
@@ -27,7 +27,7 @@ final class RawConnection: Sendable {
     private let channel: any Channel
     private let collector: Collector
 
-    /// - Parameter reads: false for a reader that takes nothing.
+    /// Connects to a port. If `reads` is false, nothing is read.
     init(port: Int, reads: Bool = true) async throws {
         let collector = Collector()
         channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -47,9 +47,9 @@ final class RawConnection: Sendable {
 
     func close() async throws { try await channel.close() }
 
-    /// Asks for a WebSocket, and waits until it has been answered.
+    /// Requests a WebSocket, and waits for the response.
     ///
-    /// - Returns: the head of the answer.
+    /// - Returns: The head of the response.
     func upgrade(path: String = "/ws", headers: [String] = []) async throws -> String {
         let lines =
             [
@@ -61,7 +61,7 @@ final class RawConnection: Sendable {
         return text
     }
 
-    /// What came behind the head of an answer.
+    /// The bytes after the head of a response.
     var frames: [UInt8] {
         let end = Array("\r\n\r\n".utf8)
         guard let range = received.firstRange(of: end) else { return [] }
@@ -69,7 +69,7 @@ final class RawConnection: Sendable {
     }
 }
 
-/// A WebSocket frame by hand (RFC 6455, section 5.2).
+/// Returns a WebSocket frame (RFC 6455, section 5.2).
 func frame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true, isMasked: Bool = true, bits: UInt8 = 0) -> [UInt8]
 {
     var bytes: [UInt8] = [(isFinal ? 0x80 : 0) | bits | opcode]

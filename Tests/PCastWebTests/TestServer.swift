@@ -4,13 +4,13 @@ import NIOCore
 import PCastWeb
 import Testing
 
-/// A web server on a free port whose WebSocket, at `/ws`, does what a test says; `/hello` answers with a word.
+/// A web server on a free port. The test defines its WebSocket at `/ws`; `/hello` answers with a word.
 struct TestServer: Sendable {
     let port: Int
 
     var uri: String { "http://127.0.0.1:\(port)" }
 
-    /// Runs `body` with a server, which is over when this returns.
+    /// Runs `body` with a server that has stopped when this returns.
     static func run(
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void = echo,
         _ body: (TestServer) async throws -> Void
@@ -47,20 +47,20 @@ struct TestServer: Sendable {
         _ = await task.result
     }
 
-    /// Sends back what comes.
+    /// Sends received messages back.
     static let echo: @Sendable (WebSocketConnection) async throws -> Void = { connection in
         try await connection.forEachMessage { try await connection.send($0) }
     }
 }
 
-/// Asks again and again until it holds; false after a minute, which a busy machine does not reach.
+/// Polls until the condition holds. Returns false after a minute, which also a busy machine does not need.
 nonisolated(nonsending) func eventually(
     _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws -> Bool {
     let end = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < end {
         if try await condition() { return true }
-        // The condition ends the wait; this only keeps the asking from taking a processor.
+        // The condition ends the wait. This pause only prevents a busy loop.
         try await ContinuousClock().sleep(for: .milliseconds(5))
     }
     return false

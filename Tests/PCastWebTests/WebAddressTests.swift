@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct WebAddressTests {
     @Test(
-        "Addresses are read as RFC 3986 writes them",
+        "addresses are parsed by RFC 3986",
         arguments: [
             ("http://example.com", "example.com", 80, "/", false),
             ("https://example.com", "example.com", 443, "/", true),
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "What is no address is refused, and so is what could end a header's line",
+        "an invalid address is rejected, and so is one that could end a header's line",
         arguments: [
             "", "example.com", "ftp://example.com", "http:/a", "http://", "http:///path", "http://:80", "http://a:",
             "http://a:x", "http://a:+80", "http://a:-1", "http://a:65536", "http://a:1:2", "http://user@a",
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "An origin has the port and IPv6 its brackets",
+        "an origin has the port and IPv6 its brackets",
         arguments: [
             ("ws://a/b", "http://a:80"), ("wss://a", "https://a:443"), ("http://[::1]:8080/x", "http://[::1]:8080"),
         ])
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(
-        "IP addresses are told from names",
+        "IP addresses are distinguished from names",
         arguments: [
             ("http://127.0.0.1", true), ("http://[::1]", true), ("http://a1.b2", false), ("http://localhost", false),
         ])
@@ -59,7 +59,7 @@ import Testing
         #expect(try WebAddress(uri).isNumeric == isNumeric)
     }
 
-    @Test("A combining character behind a delimiter hides it from nobody who reads bytes") func combiningCharacters()
+    @Test("a combining character after a delimiter hides it from no reader of bytes") func combiningCharacters()
         throws
     {
         for delimiter in ["/", "?", "#"] {

@@ -2,7 +2,7 @@ import PCastWeb
 import Synchronization
 import Testing
 
-/// WebSockets by hand: RFC 6455.
+/// WebSockets frame by frame: RFC 6455.
 @Suite struct WebSocketTests {
     private func withSocket(_ body: (RawConnection) async throws -> Void) async throws {
         try await TestServer.run { server in
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// What comes is `expected`, and, for a close frame, nothing but the end comes after it.
+    /// Expects the received bytes and, after a close frame, nothing but the end.
     private func expectFrames(_ connection: RawConnection, _ expected: [UInt8], closes: Bool = false) async throws {
         #expect(try await eventually { connection.frames.count >= expected.count })
         if closes { #expect(try await eventually { connection.isClosed }) }
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "Text and binary messages come whole, whatever their length",
+        "text and binary messages arrive complete, for every length",
         arguments: [0, 1, 125, 126, 65_535, 65_536, 262_144])
     func lengths(count: Int) async throws {
         try await TestServer.run { server in
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("Fragments are put together, with a ping between them") func fragments() async throws {
+    @Test("fragments are combined, with a ping between them") func fragments() async throws {
         try await withSocket { connection in
             try await connection.send(frame(1, Array("Hel".utf8), isFinal: false))
             try await connection.send(frame(9, Array("?".utf8)))
@@ -55,28 +55,28 @@ import Testing
         }
     }
 
-    @Test("A frame in single bytes is a frame") func drips() async throws {
+    @Test("a frame in single bytes is a frame") func drips() async throws {
         try await withSocket { connection in
             for byte in frame(1, Array("slow".utf8)) { try await connection.send([byte]) }
             try await expectFrames(connection, frame(1, Array("slow".utf8), isMasked: false))
         }
     }
 
-    @Test("A ping is answered with its own payload, a pong by nobody") func pings() async throws {
+    @Test("a ping is answered with its own payload, and a pong is not") func pings() async throws {
         try await withSocket { connection in
             try await connection.send(frame(10, [7]) + frame(9, [1, 2, 3]))
             try await expectFrames(connection, frame(10, [1, 2, 3], isMasked: false))
         }
     }
 
-    @Test("A close is answered with its code, and the connection ends") func closes() async throws {
+    @Test("a close is answered with its code, and the connection ends") func closes() async throws {
         try await withSocket { connection in
             try await connection.send(frame(8, [0x03, 0xE8]))
             try await expectFrames(connection, frame(8, [0x03, 0xE8], isMasked: false), closes: true)
         }
     }
 
-    @Test("A frame that is not masked closes the connection with 1002") func unmasked() async throws {
+    @Test("an unmasked frame closes the connection with 1002") func unmasked() async throws {
         try await withSocket { connection in
             try await connection.send(frame(1, Array("bare".utf8), isMasked: false))
             try await expectFrames(connection, frame(8, [0x03, 0xEA], isMasked: false), closes: true)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(
-        "Reserved bits and fragments of nothing close with 1002",
+        "reserved bits and fragments of nothing close with 1002",
         arguments: [
             frame(1, [0x41], bits: 0x40), frame(1, [0x41], bits: 0x10), frame(0, [0x41]),
             frame(1, [0x41], isFinal: false) + frame(1, [0x42]),
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("A frame that announces more than the limit closes with 1009 at once") func tooLargeFrame() async throws {
+    @Test("a frame that announces more than the limit closes with 1009 at once") func tooLargeFrame() async throws {
         try await withSocket { connection in
             let large = frame(2, [UInt8](repeating: 0, count: WebSocketConnection.messageSizeLimit + 1))
             try await connection.send(Array(large.prefix(14)))
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("Fragments that grow beyond the limit close with 1009") func tooLargeMessage() async throws {
+    @Test("fragments that grow beyond the limit close with 1009") func tooLargeMessage() async throws {
         try await withSocket { connection in
             let half = [UInt8](repeating: 0, count: WebSocketConnection.messageSizeLimit / 2)
             try await connection.send(frame(2, half, isFinal: false))
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test("Fragments without number close with 1009") func tooManyFragments() async throws {
+    @Test("an unlimited number of fragments closes with 1009") func tooManyFragments() async throws {
         try await withSocket { connection in
             var bytes = frame(2, [1], isFinal: false)
             for _ in 0..<1100 { bytes += frame(0, [1], isFinal: false) }
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("Elsewhere no WebSocket is opened: 404", arguments: ["/", "/wsx", "/ws/", "/WS", "/hello/ws"])
+    @Test("other paths open no WebSocket: 404", arguments: ["/", "/wsx", "/ws/", "/WS", "/hello/ws"])
     func wrongPath(path: String) async throws {
         try await TestServer.run { server in
             let connection = try await RawConnection(port: server.port)
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(
-        "A request that wishes for what there is not is answered as if it did not",
+        "a request for unsupported features is answered without them",
         arguments: [
             "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n",
             "Upgrade: websocket\r\nConnection: Upgrade\r\n", "Upgrade: websocket\r\n", "Connection: Upgrade\r\n",
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test(
-        "A WebSocket of another version, or without a key, is not opened",
+        "a WebSocket of another version, or without a key, is not opened",
         arguments: [
             "Sec-WebSocket-Version: 12\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
             "Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
@@ -164,14 +164,14 @@ import Testing
         }
     }
 
-    @Test("The address of a WebSocket may have a query") func query() async throws {
+    @Test("the address of a WebSocket may have a query") func query() async throws {
         try await TestServer.run { server in
             let connection = try await RawConnection(port: server.port)
             #expect(try await connection.upgrade(path: "/ws?a=b").hasPrefix("HTTP/1.1 101 "))
         }
     }
 
-    @Test("The handler knows where the request comes from") func request() async throws {
+    @Test("the handler knows the origin of the request") func request() async throws {
         let seen = Mutex<[String?]>([])
         let handler: @Sendable (WebSocketConnection) async throws -> Void = { connection in
             seen.withLock { $0 = [connection.request?.host, connection.request?.origin] }
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("A reader that takes nothing holds up its own sender, and no memory grows") func slowReader() async throws {
+    @Test("a reader that reads nothing blocks only its own sender, in constant memory") func slowReader() async throws {
         let sent = Mutex(0)
         let handler: @Sendable (WebSocketConnection) async throws -> Void = { connection in
             let message = WebSocketMessage.binary([UInt8](repeating: 0, count: 65_536))
@@ -201,7 +201,7 @@ import Testing
             #expect(try await eventually { sent.withLock { $0 } > 0 })
             var before = -1
             var changed = ContinuousClock.now
-            // It comes to a stop: the system's buffers are full, and what waits in ours is a message or two.
+            // Sending stops when the system's buffers are full, and one or two messages wait in the project's.
             #expect(
                 try await eventually {
                     let now = sent.withLock { $0 }
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test("Where nobody answers, and where no web server does, is an error with a sentence") func unreachable()
+    @Test("a missing server, or one that is no web server, is an error with a sentence") func unreachable()
         async throws
     {
         let error = await #expect(throws: WebError.self) {

@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastWindow
 
-@Suite("A display is given one picture for each of its ticks")
+@Suite("A display gets one frame for each of its refreshes")
 struct DisplayPaceTests {
-    /// Gives pictures at these moments, each drawn when the pace allows unless the next has come by then. Answers when
-    /// each was drawn.
+    /// Presents frames at these times. Each is drawn when the pace permits, unless the next one came before. Returns
+    /// the times of drawing.
     private func draw(_ arrivals: [Instant], refreshRate: Int) -> [Instant] {
         var pace = DisplayPace(refreshRate: refreshRate)
         var drawn: [Instant] = []
@@ -19,7 +19,7 @@ struct DisplayPaceTests {
         return drawn
     }
 
-    @Test("pictures at the display's own rate are all drawn, though they tremble by a third of a tick")
+    @Test("frames at the display's own rate are all drawn, with jitter of a third of the interval")
     func jitter() {
         var random = SystemRandomNumberGenerator()
         let arrivals = (0..<3_600).map { index in
@@ -28,14 +28,14 @@ struct DisplayPaceTests {
         #expect(draw(arrivals, refreshRate: 60).count == arrivals.count)
     }
 
-    @Test("of twice as many pictures every other one is drawn")
+    @Test("at twice the rate every second frame is drawn")
     func twiceAsMany() {
         let arrivals = (0..<1_200).map { Instant(nanoseconds: Int64($0) * 1_000_000_000 / 120) }
         let drawn = draw(arrivals, refreshRate: 60)
         #expect((599...602).contains(drawn.count))
     }
 
-    @Test("a picture after a pause is drawn at once, and the pause is not made up for")
+    @Test("a frame after a pause is drawn at once, and the pause is not compensated")
     func pause() {
         var pace = DisplayPace(refreshRate: 50)
         pace.drawn(at: Instant(nanoseconds: 0))
@@ -45,7 +45,7 @@ struct DisplayPaceTests {
         #expect(pace.earliest(at: later) == later + .milliseconds(10))
     }
 
-    @Test("a display that does not say how often it is refreshed counts as one of 60 a second")
+    @Test("a display with an unknown refresh rate counts as one of 60 per second")
     func unknownRate() {
         #expect(DisplayPace(refreshRate: 0).interval == .seconds(1) / 60)
     }

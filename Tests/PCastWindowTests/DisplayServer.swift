@@ -1,10 +1,10 @@
 import Foundation
 
-/// An X server of the tests' own, whose screen is memory (Xvfb), on a display that it finds itself.
+/// A test's own X server with a screen in memory (Xvfb). It finds a display number itself.
 final class DisplayServer: Sendable {
     static let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb")
 
-    /// `:N`.
+    /// The display, such as `:N`.
     let display: String
     private let process: Process
 
@@ -18,7 +18,7 @@ final class DisplayServer: Sendable {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        // Written when it listens.
+        // The server writes the number when it listens.
         var number = ""
         while !number.hasSuffix("\n") {
             let data = output.fileHandleForReading.availableData
@@ -33,7 +33,7 @@ final class DisplayServer: Sendable {
 
     deinit { end() }
 
-    /// Harmless when called again.
+    /// Ends the server. A second call has no effect.
     func end() {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()

@@ -6,7 +6,7 @@ import PCastIO
 
 @testable import PCastDevices
 
-/// Somebody before a display: sees what is on it, presses keys, and moves windows.
+/// A simulated user of a display, who sees the screen, presses keys, and moves windows.
 final class DisplayUser {
     private let connection: OpaquePointer
     private let root: xcb_window_t
@@ -20,7 +20,7 @@ final class DisplayUser {
 
     deinit { xcb_disconnect(connection) }
 
-    /// What is on the display.
+    /// Takes a picture of the display.
     func look() throws -> VideoFrame {
         let grab = grabber.grab(
             captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))
@@ -28,7 +28,7 @@ final class DisplayUser {
         return picture
     }
 
-    /// Looks until it is so; the last that was seen is answered, after half a minute whatever it is.
+    /// Reads the screen until a condition holds. Returns the last content, also after half a minute without success.
     func look(until holds: (VideoFrame) -> Bool) throws -> VideoFrame {
         let deadline = MonotonicClock.now() + .seconds(30)
         while true {
@@ -38,7 +38,7 @@ final class DisplayUser {
         }
     }
 
-    /// The window that is seen; nil where there is none.
+    /// The visible window; nil if there is none.
     private var window: xcb_window_t? {
         guard let tree = xcb_query_tree_reply(connection, xcb_query_tree(connection, root), nil) else { return nil }
         defer { free(tree) }
@@ -83,7 +83,7 @@ final class DisplayUser {
         }
     }
 
-    /// As a window manager does when its button is pressed.
+    /// Sends the message of a window manager's close button.
     func pressClose() throws {
         guard let window else { throw WindowProgram.Silent(description: "no window") }
         var event = xcb_client_message_event_t()
@@ -123,7 +123,7 @@ final class DisplayUser {
 }
 
 extension VideoFrame {
-    /// The colour of a pixel by limited range BT.601, 0xRRGGBB.
+    /// Returns the color of a pixel by limited range BT.601, 0xRRGGBB.
     func colour(_ x: Int, _ y: Int) -> UInt32 {
         let brightness = 1.164 * (Double(planeY[y * strideY + x]) - 16)
         let u = Double(planeU[y / 2 * strideUV + x / 2]) - 128
@@ -133,7 +133,7 @@ extension VideoFrame {
             | byte(brightness + 2.018 * u)
     }
 
-    /// Whether a pixel has that colour, as far as an eye can tell.
+    /// Returns whether a pixel has approximately this color.
     func shows(_ colour: UInt32, _ x: Int, _ y: Int) -> Bool {
         guard x >= 0, y >= 0, x < dimensions.width, y < dimensions.height else { return false }
         let seen = self.colour(x, y)

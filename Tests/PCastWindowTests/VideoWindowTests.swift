@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastWindow
 
-/// Everything here happens on X servers of the tests' own; what is seen is read from their screens.
+/// These tests use their own X servers, and read the windows from their screens.
 @Suite(
-    "A window",
+    "Windows",
     .enabled(if: DisplayServer.isInstalled, "left out: windows: Xvfb is not installed (apt-get install xvfb)"),
     .enabled(
         if: SDLLibrary.shared != nil, "left out: windows: SDL 2 is not installed (apt-get install libsdl2-2.0-0)"),
@@ -16,7 +16,7 @@ struct VideoWindowTests {
     private static let (red, green, blue, white): (UInt32, UInt32, UInt32, UInt32) =
         (0xFF0000, 0x00FF00, 0x0000FF, 0xFFFFFF)
 
-    /// Whether the four quarters of a part of the screen have these colours.
+    /// Returns whether the four quarters of a part of the screen have these colors.
     private static func shows(
         _ picture: VideoFrame, _ colours: [UInt32], x: Int, y: Int, width: Int, height: Int
     ) -> Bool {
@@ -28,7 +28,7 @@ struct VideoWindowTests {
 
     private static let upright = [red, green, blue, white]
 
-    @Test("SDL is loaded when a window is opened and not before; it appears as large as its first picture")
+    @Test("SDL is loaded when a window is opened and not before; it has the size of its first frame")
     func firstPicture() throws {
         let server = try DisplayServer()
         let user = try DisplayUser(server)
@@ -39,14 +39,14 @@ struct VideoWindowTests {
         #expect(try program.ask("open") == "open")
         #expect(try program.ask("libraries") == "SDL")
         #expect(try program.ask("show 400 300 7") == "done")
-        // In the middle of the screen.
+        // It is in the middle of the screen.
         let seen = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 400, height: 300) }
         #expect(Self.shows(seen, Self.upright, x: 200, y: 150, width: 400, height: 300))
         #expect(seen.shows(0, 100, 300))
         #expect(try program.ask("drawing") == "x11, libyuv")
     }
 
-    @Test("pictures are letterboxed, filled, mirrored and turned", arguments: ["software", "accelerated"])
+    @Test("frames are letterboxed, filled, mirrored and rotated", arguments: ["software", "accelerated"])
     func arrangement(drawing: String) throws {
         let server = try DisplayServer()
         let user = try DisplayUser(server)
@@ -76,7 +76,7 @@ struct VideoWindowTests {
         }
     }
 
-    /// As `shows`, but in the middles of the quarters: the time strip may be on any side.
+    /// Returns the same as `shows`, but for the centers of the quarters, because the time strip may be on any side.
     private static func isQuartered(
         _ picture: VideoFrame, _ colours: [UInt32], _ x: Int, _ y: Int, _ width: Int, _ height: Int
     ) -> Bool {
@@ -86,7 +86,7 @@ struct VideoWindowTests {
             && picture.shows(colours[2], left, bottom) && picture.shows(colours[3], right, bottom)
     }
 
-    @Test("the time strip can be read from the screen")
+    @Test("the time strip is readable on the screen")
     func strip() throws {
         let server = try DisplayServer(width: 640, height: 480)
         let user = try DisplayUser(server)
@@ -99,7 +99,7 @@ struct VideoWindowTests {
         #expect(TestPatternStrip.read(seen)?.counter == 4_711)
     }
 
-    @Test("keys, a change of size and the close button are told; closed, it can be opened again with its picture")
+    @Test("keys, resizing and the close button are reported; a closed window can be opened again with its frame")
     func events() throws {
         let server = try DisplayServer()
         let user = try DisplayUser(server)
@@ -132,7 +132,7 @@ struct VideoWindowTests {
         #expect(Self.shows(again, Self.upright, x: 200, y: 150, width: 400, height: 300))
     }
 
-    @Test("twice as many pictures as the display has ticks: what is left out is counted, and the rest is drawn")
+    @Test("at twice the refresh rate the dropped frames are counted, and the rest is drawn")
     func counted() throws {
         let server = try DisplayServer()
         let program = try WindowProgram(display: server.display)
@@ -145,11 +145,11 @@ struct VideoWindowTests {
         _ = try program.event("event lost")
         let words = try program.ask("statistics").split(separator: " ").compactMap { Int($0) }
         #expect(words.count == 2 && words[0] + words[1] == 360, "\(words)")
-        // 60 a second, and what a picture may come early.
+        // 60 per second, and a margin for early frames.
         #expect((1...milliseconds * 60 / 1_000 + 3).contains(words[0]), "\(words) in \(milliseconds) ms")
     }
 
-    @Test("a display that goes away loses the window and not the program")
+    @Test("a display that ends closes the window and not the program")
     func lostDisplay() throws {
         let server = try DisplayServer()
         let program = try WindowProgram(display: server.display)
@@ -163,9 +163,9 @@ struct VideoWindowTests {
         #expect(try program.ask("open").hasPrefix("refused"))
     }
 
-    /// Whoever gives a picture wakes the thread of windows: what that needs must not be the display, which ended the
-    /// program in one of three rounds. And SDL must not go on without it, which crashed in one of six.
-    @Test("a display that goes away loses the window and not the program, however many pictures come", arguments: 0..<6)
+    /// Showing a frame wakes the thread of windows. This must not use the display, which ended the program in one of
+    /// three rounds. SDL must not continue without the display, which crashed in one of six rounds.
+    @Test("a display that ends closes the window and not the program, for any frame rate", arguments: 0..<6)
     func lostWhileDrawing(round: Int) throws {
         let server = try DisplayServer()
         let program = try WindowProgram(display: server.display)
@@ -180,7 +180,7 @@ struct VideoWindowTests {
         #expect(program.end() == 0)
     }
 
-    @Test("without a display there is none, and the sentence says so")
+    @Test("without a display there is no window, and the error says so")
     func noDisplay() throws {
         let program = try WindowProgram(display: nil)
         defer { program.end() }
@@ -189,7 +189,7 @@ struct VideoWindowTests {
         #expect(program.end() == 0)
     }
 
-    @Test("a program may end while pictures are drawn", arguments: ["software", "accelerated"])
+    @Test("a program may end while frames are drawn", arguments: ["software", "accelerated"])
     func end(drawing: String) throws {
         let server = try DisplayServer()
         let program = try WindowProgram(display: server.display)

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// `PCastWindowing`, which stands beside the tests, with a display of its own.
+/// `PCastWindowing`, a program beside the tests, with its own display.
 final class WindowProgram: Sendable {
     struct Silent: Error, CustomStringConvertible {
         let description: String
@@ -18,7 +18,7 @@ final class WindowProgram: Sendable {
     private let output = Pipe()
     private let state = Mutex(State())
 
-    /// Nil where it was not built.
+    /// The path of the program; nil if it was not built.
     static let path: String? = {
         var folders = [Bundle.main.bundlePath, "\(Bundle.main.bundlePath)/.."]
         if let own = CommandLine.arguments.first {
@@ -27,7 +27,7 @@ final class WindowProgram: Sendable {
         return folders.map { "\($0)/PCastWindowing" }.first(where: FileManager.default.isExecutableFile)
     }()
 
-    /// - Parameter display: nil for none.
+    /// Starts the program on a display; nil for none.
     init(display: String?) throws {
         process = Process()
         process.executableURL = URL(fileURLWithPath: Self.path!)
@@ -41,7 +41,7 @@ final class WindowProgram: Sendable {
         try process.run()
     }
 
-    /// Ends it, and waits for that. Answers its exit status.
+    /// Ends it, and waits for the end. Returns its exit status.
     @discardableResult
     func end() -> Int32 {
         try? input.fileHandleForWriting.close()
@@ -49,20 +49,20 @@ final class WindowProgram: Sendable {
         return process.terminationStatus
     }
 
-    /// What it answers to a command.
+    /// Returns the program's answer to a command.
     func ask(_ command: String) throws -> String {
         try give(command)
         return try answer()
     }
 
-    /// Gives a command whose answer is asked for later.
+    /// Sends a command whose answer is read later.
     func give(_ command: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
     }
 
     func answer() throws -> String { try next { $0.answers } }
 
-    /// Waits for an event that begins so; those before it are passed over.
+    /// Waits for an event with this beginning. Earlier ones are dropped.
     func event(_ beginning: String) throws -> String {
         while true {
             let event = try next { $0.events }
@@ -70,7 +70,7 @@ final class WindowProgram: Sendable {
         }
     }
 
-    /// The oldest line of a kind; waits for it as long as the program runs.
+    /// Returns the oldest line of a kind. Waits for it while the program runs.
     private func next(_ lines: (inout State) -> [String]) throws -> String {
         while true {
             let line: String? = state.withLock { state in

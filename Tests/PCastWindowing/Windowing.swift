@@ -6,10 +6,10 @@ import PCastRendering
 import PCastWindow
 import Synchronization
 
-/// A program with a window that its standard input commands, a line each, and that answers each with a line: the tests of
-/// windows run it, because a display is named by the environment of a process.
+/// A program with a window that its standard input controls. Each line is a command, and each is answered by a line.
+/// The tests of windows run it, because a process's environment names the display.
 ///
-/// Windows' events are told as they happen, as lines that begin with “event”.
+/// Events of windows are written as they occur, in lines that begin with “event”.
 @main
 enum Windowing {
     static func main() async {
@@ -25,7 +25,7 @@ enum Windowing {
     static func tell(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }
 
-/// What the commands do.
+/// The implementation of the commands.
 struct WindowStage {
     private var window: VideoWindow?
     private var following: Task<Void, Never>?
@@ -47,7 +47,7 @@ struct WindowStage {
         }
     }
 
-    /// `window [WIDTH HEIGHT] [DRAWING]`
+    /// Performs `window [WIDTH HEIGHT] [DRAWING]`.
     private mutating func make(_ words: [String]) -> String {
         var options = WindowOptions(arrangement: FrameArrangement(aspectRatioMode: .letterbox))
         let numbers = words.compactMap { Int($0) }
@@ -76,7 +76,7 @@ struct WindowStage {
         return "done"
     }
 
-    /// `show WIDTH HEIGHT COUNTER`: quarters of red, green, blue and white below the time strip.
+    /// Performs `show WIDTH HEIGHT COUNTER`: quarters of red, green, blue and white below the time strip.
     private func show(_ words: [String]) -> String {
         let numbers = words.compactMap { Int($0) }
         guard numbers.count == 3, let picture = Self.picture(numbers[0], numbers[1], counter: numbers[2]) else {
@@ -85,7 +85,7 @@ struct WindowStage {
         return with { $0.show(picture) }
     }
 
-    /// `run COUNT RATE`: so many pictures, so many a second. Answers how many milliseconds that took.
+    /// Performs `run COUNT RATE`: this many frames at this frame rate. Returns the duration in milliseconds.
     private func run(_ words: [String]) -> String {
         let numbers = words.compactMap { Int($0) }
         guard numbers.count == 2, let window else { return "none" }
@@ -98,7 +98,7 @@ struct WindowStage {
         return "ran \(Int((MonotonicClock.now() - start).milliseconds))"
     }
 
-    /// `arrange MODE MIRRORING DEGREES`
+    /// Performs `arrange MODE MIRRORING DEGREES`.
     private func arrange(_ words: [String]) -> String {
         guard words.count == 3, let mode = AspectRatioMode(rawValue: words[0]), let mirroring = UInt8(words[1]),
             let turn = Int(words[2]).flatMap({ FrameRotation(degrees: $0) })

@@ -50,7 +50,7 @@ public final class UserMediaStream: Sendable {
     ///
     /// Controls such as the flash change at once. Dimensions and frame rates change by opening the device again, and
     /// another camera replaces the present one. Viewers receive the new dimensions. If the options are unavailable, the
-    /// source stays as it was. Tracks are neither added nor removed, and a file or an address stays as it is.
+    /// source does not change. Tracks are neither added nor removed, and a file or an address is kept.
     ///
     /// - Parameter options: The new options.
     /// - Returns: The unsatisfied ideal constraints, each with a reason for people.

@@ -3,7 +3,7 @@ import Foundation
 import PCastCore
 import PCastIO
 
-/// `pcast-bench fanout` measures the relay's CPU time per forwarded packet.
+/// `pcast-bench fanout` measures the SFU's CPU time per forwarded packet.
 struct FanOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fanout",

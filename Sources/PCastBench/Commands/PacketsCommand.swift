@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastCore
 
-/// `pcast-bench packets` measures the relay's own CPU time per forwarded packet, without the kernel.
+/// `pcast-bench packets` measures the SFU's own CPU time per forwarded packet, without the kernel.
 struct PacketsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "packets",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastCore
 
-/// `pcast-bench relay-latency` measures the latency that the relay adds.
+/// `pcast-bench relay-latency` measures the latency that the SFU adds.
 struct RelayLatencyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "relay-latency",

@@ -14,7 +14,7 @@ struct Broadcast: Sendable {
     let arrivals: (text: String, meanSize: Double)
 
     /// Starts a platform, publishers and viewers. The viewers are distributed equally over the streams. For
-    /// `decryptsEach`, see `LightViewer`. `shards` is the number of the relay's shards.
+    /// `decryptsEach`, see `LightViewer`. `shards` is the number of the SFU's shards.
     static func start(
         streams: Int = 1, of shape: StreamShape, viewers: Int, by way: LoadViewers.Way = .whep, decryptsEach: Int,
         beginning: LightPublisher.Beginning = LightPublisher.Beginning(), isPinned: Bool = true,

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastIO
 
-/// Alternating measurements of the relay and of its references, and their results.
+/// Alternating measurements of the SFU and of its references, and their results.
 struct FanOutMeasurement {
     let broadcast: Broadcast
     let seconds: Int

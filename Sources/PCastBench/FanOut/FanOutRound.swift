@@ -1,7 +1,7 @@
 import PCastCore
 import PCastIO
 
-/// The cost and the output of one measurement of the relay or of a reference.
+/// The cost and the output of one measurement of the SFU or of a reference.
 struct FanOutRound: Sendable {
     let processorTime: TimeSpan
     let packets: Int
@@ -10,7 +10,7 @@ struct FanOutRound: Sendable {
     /// The number of viewers without a frame.
     let idle: Int
     /// The datagrams that the load generator lost, and the fraction of its own CPU that it used. A measurement with
-    /// lost datagrams or above 0.7 is void, because the load generator and not the relay would be measured.
+    /// lost datagrams or above 0.7 is void, because the load generator and not the SFU would be measured.
     let ownDrops: Int
     let loadShare: Double
     /// The number of datagrams per received message.

@@ -3,7 +3,7 @@ import PCastRTP
 import PCastWebRTC
 
 /// A publisher of packets of given sizes: a complete peer, whose packets contain no decodable video. All packets of a
-/// frame are sent at once at its time, so that later delays are those of the relay.
+/// frame are sent at once at its time, so that later delays are those of the SFU.
 final class LightPublisher: LightPeer {
     /// The first numbers and times.
     struct Beginning: Sendable {

@@ -3,16 +3,16 @@ import PCastInMemoryHarness
 import PCastSFU
 import PCastWebRTC
 
-/// A publisher, a relay and its viewers in memory on a `Stage`; the CPU time and the allocations of each part are
+/// A publisher, an SFU and its viewers in memory on a `Stage`; the CPU time and the allocations of each part are
 /// measured.
 final class MemoryBroadcast {
     /// The costs of the parts while `isMetering`.
     struct Tolls {
         /// The publisher's frames to packets, and sending of the packets.
         var send = Toll()
-        /// Packets received by the relay.
+        /// Packets received by the SFU.
         var relayIn = Toll()
-        /// Packets sent by the relay, and its work at deadlines.
+        /// Packets sent by the SFU, and its work at deadlines.
         var relayOut = Toll()
         /// Datagrams received by viewers.
         var receive = Toll()
@@ -33,7 +33,7 @@ final class MemoryBroadcast {
 
     private(set) var tolls = Tolls()
     var isMetering = false
-    /// One meter for each part: the publisher, the relay's input and output, the viewers' input and their frames.
+    /// One meter for each part: the publisher, the SFU's input and output, the viewers' input and their frames.
     var sendMeter = TollMeter()
     var relayInMeter = TollMeter()
     var relayOutMeter = TollMeter()
@@ -132,9 +132,9 @@ final class MemoryBroadcast {
         count(&relayInMeter, \.relayIn, packets: batch.count)
     }
 
-    // MARK: The relay
+    // MARK: The SFU
 
-    /// Polls the relay as an event loop does: only if something has arrived or a deadline has passed.
+    /// Polls the SFU as an event loop does: only if something has arrived or a deadline has passed.
     private func relayPackets() {
         var hasMore = relayHasInput || sfu.deadline.map { $0 <= now } ?? false
         relayHasInput = false

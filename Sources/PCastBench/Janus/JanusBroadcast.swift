@@ -73,7 +73,7 @@ final class JanusBroadcast: Sendable {
         await feed.call { feed, _ in feed.isRunning = isRunning }
     }
 
-    /// Measures one round, as `Broadcast` does for the relay.
+    /// Measures one round, as `Broadcast` does for the SFU.
     func measure(seconds: Int) async throws -> FanOutRound {
         await run()
         try await Task.sleep(for: .seconds(1))

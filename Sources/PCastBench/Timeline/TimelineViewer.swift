@@ -140,7 +140,7 @@ final class TimelineViewer: Sendable {
     private func judge(by log: TimelineLog, _ figures: inout Figures) {
         let (told, sights) = (witness.all, playback.witness.sights)
         let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
-        /// An event that is recorded late cannot be told before that.
+        /// An event that is recorded late cannot be delivered before that.
         func recorded(_ delivery: TimelineDelivery) -> Instant? {
             guard delivery.reason == nil, let revision = log[delivery.number] else { return nil }
             return now + (revision.recordedAt - wallTime)

@@ -50,7 +50,7 @@ final class Console: Sendable {
         state.withLock { _ in Self.write(text + "\n", to: STDOUT_FILENO) }
     }
 
-    /// A text for a terminal: what others have written stands in it, and must not steer the terminal.
+    /// Escapes a text for a terminal, because texts of other clients must not control the terminal.
     static func sentence(_ text: String) -> String { text.escapingControlCharacters(keeping: ["\n", "\t"]) }
 
     /// A sentence for people, above the status block.

@@ -17,7 +17,7 @@ struct PlayPlan: Sendable {
     var overlay: String?
     var timeline: PlayTimeline.Plan?
 
-    /// When the first frame of the first item was made; nil for what it says itself.
+    /// The capture time of the first frame of the first item; nil for the time in the media.
     var timelineStart: WallTime?
 
     var videos: [Video] {

@@ -63,7 +63,7 @@ struct PlayTimeline: Sendable {
 
     private func tell(_ delivery: TimelineDelivery, _ console: Console) {
         let event = delivery.event
-        // Of the scorecard the total is known, as the sport writes it.
+        // A scorecard has its total in the sport's own notation.
         let total = event?.scorecard?.total
         console.event(
             "timeline",

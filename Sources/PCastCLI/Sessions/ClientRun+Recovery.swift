@@ -4,8 +4,8 @@ import PCastJSON
 
 /// Streams that are retried when they end, while the run continues.
 extension ClientRun {
-    /// Returns the policy after the end of a stream, where no user can be asked. If `noReconnect` is true, each end ends the
-    /// run.
+    /// Returns the policy for a run in which no user can be asked. If `noReconnect` is true, each end of the stream
+    /// ends the run.
     static func policy(noReconnect: Bool) -> RecoveryPolicy {
         var policy = RecoveryPolicy()
         for reason in StreamEndedReason.allCases {

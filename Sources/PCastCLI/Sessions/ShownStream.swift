@@ -18,7 +18,7 @@ struct ShownStream: Sendable {
     /// - Throws: ``CommandFailure`` if the stream cannot be decoded, or `PCastError` if it cannot be recorded.
     init(_ stream: MediaStream, at place: DisplayTarget?, recording path: String?) throws {
         self.stream = stream
-        // Where it is seen it is heard as well.
+        // Audio is played where video is shown.
         renderer = stream.createRenderer(
             place == nil ? .nullDevices : RendererOptions())
         if let place { renderer.setRenderSurface(place.surface) }

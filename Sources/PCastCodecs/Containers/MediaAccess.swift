@@ -49,7 +49,7 @@ public struct MediaAccess: Hashable, Sendable {
     /// Restricts the process: from now on nothing else is opened.
     public static func restrict(to access: MediaAccess) { shared.withLock { $0 = access } }
 
-    /// Whether this process opens only what it was told.
+    /// Whether this process opens only the permitted media.
     public static var isRestricted: Bool { current != nil }
 
     /// The restriction in force; nil if everything may be opened.

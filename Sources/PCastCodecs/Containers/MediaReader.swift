@@ -69,6 +69,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     ///
     /// - Parameters:
     ///   - uri: A path or an address, such as `film.mp4` or `rtsp://…`.
+    ///   - name: The name for errors and logs; nil for the address without secrets.
     ///   - selection: The media types to read; others are discarded.
     ///   - passesThrough: Whether video is returned as encoded frames while that is possible. Read with `nextSample`
     ///     then.

@@ -42,8 +42,8 @@ public struct CodedPacket: @unchecked Sendable {  // immutable
     /// - Parameters:
     ///   - offset: The duration that is added.
     ///   - expected: The approximate time of the result.
-    ///   - wrap: The duration after which the packet's clock wraps around: each time is unwrapped to the value nearest to
-    ///     `expected`. Nil for a clock that does not wrap.
+    ///   - wrap: The duration after which the packet's clock wraps around: each time is unwrapped to the value nearest
+    ///     to `expected`. Nil for a clock that does not wrap.
     /// - Returns: The shifted packet.
     public func moved(by offset: TimeSpan, near expected: TimeSpan, wrap: TimeSpan?) -> CodedPacket {
         let copy = AVPacketHolder()

@@ -43,7 +43,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     /// - Parameters:
     ///   - uri: A path or an address, such as `file:film.mp4` or `https://…`.
     ///   - formats: libavformat's names of the allowed formats; empty for any.
-    ///   - patience: The timeout while no data arrive.
+    ///   - timeout: The maximum time without new data.
     public init(uri: String, formats: [String] = [], timeout: Duration = .seconds(10)) {
         AVLog.quiet()
         (self.uri, self.formats) = (uri, formats)

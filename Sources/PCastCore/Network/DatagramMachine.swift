@@ -17,7 +17,8 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// peers may prefetch their memory.
     mutating func expect(from paths: Span<NetworkPath>)
 
-    /// Advances the time. It is called when `deadline` or `earliestDeadline` is reached, and has no effect at other times.
+    /// Advances the time. It is called when `deadline` or `earliestDeadline` is reached, and has no effect at other
+    /// times.
     mutating func advance(to now: Instant)
 
     /// Appends pending datagrams to the batch. Returns true if the batch is full and more are pending: the driver then
@@ -27,8 +28,8 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// Notifies the machine that a TCP connection (ICE-TCP, RFC 6544) was closed by the peer or by an error.
     mutating func pathClosed(_ path: NetworkPath, at now: Instant)
 
-    /// Returns the index of the shard that has the peer that sent the first datagram of a path, if several machines
-    /// share the same addresses; nil if no other shard has it.
+    /// Returns the index of the shard whose peer sent the first datagram of a path; nil if no other shard has the peer.
+    /// Several shards share the same addresses.
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
     /// The time at which `advance(to:)` must be called next; nil if the machine waits for events only. Reading it does

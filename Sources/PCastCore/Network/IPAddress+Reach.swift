@@ -3,8 +3,8 @@ extension IPAddress {
     /// of IANA's registries: this host, private networks, documentation, multicast and others.
     ///
     /// An address from an unauthenticated or untrusted source is contacted only if it is public, because it may
-    /// otherwise name a host behind our firewall. An address that embeds an IPv4 address (NAT64, 6to4) is public if
-    /// that address is.
+    /// otherwise name a host behind the platform's firewall. An address that embeds an IPv4 address (NAT64, 6to4) is
+    /// public if that address is.
     public var isPublic: Bool {
         if let carried { return carried.isPublic }
         return !Self.special.contains { $0.contains(self) }

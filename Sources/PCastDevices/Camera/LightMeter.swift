@@ -4,9 +4,10 @@ import PCastCore
 ///
 /// With the light on, the brightness does not tell whether the light is still needed, because the camera adapts its
 /// exposure. The light is turned on when frames have been dark for a while. Then it is turned off for at most a second
-/// as a test: when frames become brighter still, e.g., because somebody switches on the lights of the room; otherwise
-/// after a minute, and each time that it was still dark after twice the time, up to a quarter of an hour. The threshold
-/// for "bright without light" is above the one for "dark", so that the light does not flicker at dusk.
+/// as a test. The test comes when frames become brighter still, e.g., because the lights of the room are switched on.
+/// Otherwise it comes after a minute. After each test that finds darkness, this time doubles, up to a quarter of an
+/// hour. The threshold for "bright without light" is above the one for "dark", so that the light does not flicker at
+/// dusk.
 struct LightMeter {
     /// The thresholds of the mean brightness, 0 to 1. A lit room is exposed to 0.3 to 0.5; frames in darkness that the
     /// camera cannot compensate are below 0.15.

@@ -1,7 +1,7 @@
 /// A required constraint that no device satisfies.
 ///
-/// Of several, it is the one that requires the least relaxation: with the nearest available value, as many constraints
-/// as possible are satisfied.
+/// If there are several, it is the one that requires the least relaxation: with the nearest available value, as many
+/// constraints as possible are satisfied.
 public struct ConstraintFailure: Error, Hashable, Sendable {
     /// The capability of the constraint.
     public var capability: DeviceCapability

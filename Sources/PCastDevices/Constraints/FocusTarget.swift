@@ -15,9 +15,8 @@ public struct FocusTarget: Hashable, Sendable {
 
     private init(inside x: Double, _ y: Double) { (self.x, self.y) = (x, y) }
 
-    /// Returns the same position in the coordinates that the frame has before a rotation.
-    ///
-    /// - Parameter turn: How far clockwise the frame is rotated before it is displayed.
+    /// Returns the same position in the coordinates that the frame has before a rotation. The rotation is the clockwise
+    /// one that is applied before the frame is displayed.
     public func beforeRotation(_ turn: FrameRotation) -> FocusTarget {
         switch turn.degrees {
         case 90: FocusTarget(inside: y, 1 - x)

@@ -3,9 +3,9 @@ import PCastCore
 
 /// Estimates the delay of the echo by cross-correlation, because devices do not report all of their buffers.
 ///
-/// It averages the cross-spectrum of the last half second of the reference and the last eighth of a second of the
-/// captured audio over some seconds, and divides it by the power of the reference, so that the pitch of a voice does
-/// not cause peaks. The delay is the peak of its inverse transform. It does no I/O.
+/// It computes the cross-spectrum of the last half second of the reference and the last eighth of a second of the
+/// captured audio. It averages that over some seconds, and divides it by the power of the reference. The division
+/// prevents peaks from the pitch of a voice. The delay is the peak of the inverse transform. It does no I/O.
 final class DelayEstimator {
     /// An estimate.
     struct Estimate: Equatable {

@@ -149,7 +149,7 @@ final class ResidualSuppressor {
         }
     }
 
-    /// Averages each frequency with its neighbours.
+    /// Averages each frequency with its neighbors.
     private static func blur(
         _ source: UnsafePointer<Float>, into target: UnsafeMutablePointer<Float>, reach: Int
     ) {

@@ -34,9 +34,9 @@ public enum SourceSpecification: Hashable, Sendable {
         }
     }
 
-    /// The source that a device identifier names by itself, whatever devices there are: a URI (`rtsp://…`, `file:…`), an absolute
-    /// path, `synthetic`, `null`, `screen` or `screen:DISPLAY`. Nil for any other identifier: it is one of the devices that are
-    /// enumerated, or of none.
+    /// The source that a device identifier names by itself, regardless of existing devices: a URI (`rtsp://…`,
+    /// `file:…`), an absolute path, `synthetic`, `null`, `screen` or `screen:DISPLAY`. Nil for any other identifier,
+    /// which names one of the enumerated devices or none.
     public init?(deviceID: String) {
         let scheme = deviceID.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
         let rest = deviceID.dropFirst(scheme.count)

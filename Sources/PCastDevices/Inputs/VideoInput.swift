@@ -189,8 +189,8 @@ public final class VideoInput: VideoSource {
         if current.withLock({ $0.selection?.configuration.focusTarget }) != nil { adjust() }
     }
 
-    /// The selection with its focus target in the camera's own coordinates. Frames that are passed through as the camera codes
-    /// them are not rotated.
+    /// The selection with its focus target in the camera's own coordinates. Frames that are passed through as the
+    /// camera codes them are not rotated.
     private static func aimed(
         _ selection: VideoSelection, _ request: VideoRequest, _ rotation: RotationGuide,
         obstacle: PassThroughObstacle? = nil

@@ -135,7 +135,7 @@ final class CaptureMixer: @unchecked Sendable {
             return name == "Capture" || name.contains("Mic")
         }
         if meant.isEmpty { return switches.count == 1 ? switches : [] }
-        // Of mutually exclusive inputs, only one is switched on.
+        // Only one of several mutually exclusive inputs is switched on.
         let exclusive = meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) != 0 }
         let chosen = exclusive.first(where: isOn) ?? exclusive.first
         return meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) == 0 || $0 == chosen }

@@ -23,8 +23,8 @@ public final class SystemAudioSource: AudioSource {
     /// Connects to the sound server. It captures nothing before `start`.
     ///
     /// - Parameters:
-    ///   - id: The identifier from `SystemAudioOutputs.enumerate`, or a name that `pactl list short sources` shows; nil for
-    ///     the default output.
+    ///   - id: The identifier from `SystemAudioOutputs.enumerate`, or a name that `pactl list short sources` shows; nil
+    ///     for the default output.
     ///   - channels: The number of channels, 1 or 2, to which the server mixes.
     ///   - server: The address as in `PULSE_SERVER`; nil for the one that libpulse finds.
     /// - Throws: `DeviceError`: `.notFound` without the server or the output, `.forbidden`, or `.faulty` if the server

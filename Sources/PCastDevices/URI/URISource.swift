@@ -85,10 +85,10 @@ public final class URISource: @unchecked Sendable {
         }
     }
 
-    /// RTSP with a name and a password goes through a relay, which marks challenges as those clients take them that answer
-    /// each nonce (RFC 7616, section 3.3).
+    /// Opens RTSP with a user name and password through a proxy. It marks challenges as clients need that compute a
+    /// response for each nonce (RFC 7616, section 3.3).
     ///
-    /// - Returns: nil for everything else, and where that fails: then it is opened as it is, and says why it cannot be.
+    /// Returns nil for everything else and on failure. The address is then opened directly, which reports the error.
     private static func openAuthenticated(
         _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
     ) -> (MediaReader, OutboundProxy?)? {

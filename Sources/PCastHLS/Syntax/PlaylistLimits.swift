@@ -20,8 +20,8 @@ public enum PlaylistLimits {
 
     /// Attributes of the author in one date range. Those of further names are left out.
     static let dateRangeAttributes = 256
-    /// What all date ranges may take together, in bytes of their texts: an update of a playlist adds to those of before. The
-    /// oldest are left out.
+    /// The maximum size of all date ranges, in bytes of text, because an update of a playlist adds to earlier ones. The
+    /// oldest ones are omitted.
     static let dateRangesSize = 4 << 20
 
     /// The things that a playlist contains in numbers.

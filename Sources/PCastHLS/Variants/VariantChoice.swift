@@ -36,7 +36,7 @@ public struct VariantChoice: Sendable {
     static let stayShare = 0.95
     /// The share that the current variant may use while at least 3/4 of the buffer goal is buffered.
     static let patientShare = 1.15
-    /// So much has to wait at least to be much: what is live may have no more than seconds.
+    /// The minimum buffered duration that counts as much, because live streams may buffer only seconds.
     static let patientBuffer = TimeSpan.seconds(10 as Int64)
 
     /// The variants, the lowest quality first.

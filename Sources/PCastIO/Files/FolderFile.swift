@@ -35,7 +35,7 @@ package struct FolderFile: Sendable {
         return resolved(folder + "/").map { ($0, name) }
     }
 
-    /// What stands before the last slash, and behind it; nil without a slash.
+    /// Returns the parts before and after the last slash; nil without a slash.
     private static func parts(of path: String) -> (folder: String, name: String)? {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
         return (String(path[..<slash]), String(path[path.utf8.index(after: slash)...]))

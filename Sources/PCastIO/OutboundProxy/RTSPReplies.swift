@@ -27,11 +27,11 @@ struct RTSPReplies {
     private var line: [UInt8] = []
     private var isFirstLine = true
     private var contentLength = 0
-    /// What of the present line has come and is not passed on yet, as it came.
+    /// The bytes of the current line that arrived and have not been forwarded.
     private var held: [UInt8] = []
-    /// Of the bytes that were read last what may be passed on, up to the last line that is whole.
+    /// The bytes of the last read that may be forwarded, up to the last complete line.
     private(set) var passed: [UInt8] = []
-    /// Of the challenge that came last.
+    /// The nonce of the last challenge; nil if there is none.
     private var nonce: ArraySlice<UInt8>?
     /// The fault that was found; nil if there is none.
     private(set) var fault: Fault?

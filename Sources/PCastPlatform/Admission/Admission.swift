@@ -3,7 +3,7 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// The quotas, rate limits and proxy settings that all endpoints check before they serve a client, whoever it is. It
+/// The quotas, rate limits and proxy settings that all endpoints check before they serve any client. It
 /// also rejects clients while the platform is stopping.
 final class Admission: Sendable {
     private struct State {

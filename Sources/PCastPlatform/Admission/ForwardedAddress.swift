@@ -9,16 +9,16 @@ struct ForwardedAddress: Sendable {
     /// The addresses from left to right: the client is first. Nil for text that is not an address.
     private let hops: [IPAddress?]
 
-    /// A value holds bytes that no proxy writes: somebody has made it so that it is read wrongly.
+    /// Whether a value contains bytes that no proxy writes, so that it was forged.
     private let isForged: Bool
 
-    /// Addresses that are looked at; what is further left is of no proxy that anybody has.
+    /// The maximum number of addresses that are examined. Further addresses are not from a real chain of proxies.
     private static let maximumHops = 32
 
-    /// Proxies append bytes, so bytes are what is looked at: a character of Swift may join a comma with what a client has
-    /// written before it.
+    /// Parses the values of all header fields with the given name, in order.
     ///
-    /// - Parameter values: of all fields of that name, in their order.
+    /// Proxies append bytes, so the parser works on bytes: a `Character` may join a comma with what a client wrote
+    /// before it.
     init(_ field: ForwardedHeader, _ values: [String]) {
         isForged = !values.allSatisfy(Self.isPlain)
         let texts: [Substring.UTF8View] =
@@ -32,7 +32,7 @@ struct ForwardedAddress: Sendable {
     /// Whether the request has no such field.
     var isEmpty: Bool { hops.isEmpty }
 
-    /// Whether the proxy that we are connected to has written an address, and everything else is well formed.
+    /// Whether the proxy at the other end of the connection has written an address, and everything else is well formed.
     var hasLast: Bool { !isForged && (hops.last.map { $0 != nil } ?? false) }
 
     /// Returns the last address that is not a trusted proxy, where `peer` is the directly connected address. It is the
@@ -70,8 +70,8 @@ struct ForwardedAddress: Sendable {
         value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
     }
 
-    /// A parameter of each element (RFC 7239, section 4); empty where it has none. One empty element where quotes are open
-    /// at the end: what the last proxy has appended stands in them.
+    /// Returns a parameter of each element (RFC 7239, section 4); empty if it has none. If quotes are open at the end,
+    /// it returns one empty element, because the text of the last proxy is inside them.
     private static func elements(_ field: String, _ name: String) -> [Substring.UTF8View] {
         guard let elements = split(field.utf8[...], at: UInt8(ascii: ",")) else { return [""[...].utf8] }
         return elements.map { element in
@@ -85,7 +85,7 @@ struct ForwardedAddress: Sendable {
         }
     }
 
-    /// At separators that do not stand in quotes (RFC 9110, section 5.6.4); nil where quotes are not closed.
+    /// Splits a text at separators outside of quotes (RFC 9110, section 5.6.4); nil if quotes are not closed.
     private static func split(_ text: Substring.UTF8View, at separator: UInt8) -> [Substring.UTF8View]? {
         var isQuoted = false
         var isEscaped = false

@@ -23,7 +23,7 @@ struct StreamCapabilities: Sendable {
     /// The maximum of time limits.
     private static let longestLimit = TimeSpan.seconds(24 * 3600 as Int64)
 
-    /// Capabilities that request the default behaviour, or that other components handle.
+    /// Capabilities that request the default behavior, or that other components handle.
     private static let plain: Set = [
         "real-time", "multi-bitrate-contribution", "publish-uri", "egress",
     ]

@@ -64,8 +64,8 @@ final class DashboardAccess: Sendable {
 }
 
 extension Request {
-    /// Whether the script of our own page sent the request. Pages of other sites can neither set the header field nor
-    /// our origin.
+    /// Whether the script of the platform's own page sent the request. Pages of other sites can set neither the header
+    /// field nor the platform's origin.
     var isOfDashboard: Bool {
         guard headers[DashboardAccess.header] != nil else { return false }
         if let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ headers[$0] }) { return site == "same-origin" }

@@ -3,8 +3,8 @@ import Hummingbird
 import NIOCore
 import PCastWeb
 
-/// Where Phenix's Web SDK sends its metrics and logs. The platform measures for itself: it reads them within limits, and
-/// discards them. Without an answer of success the SDK would send them again and again.
+/// The endpoint to which Phenix's Web SDK sends its metrics and logs. The platform has its own measurements, so it
+/// reads them within limits and discards them. Without a successful response the SDK would repeat them endlessly.
 struct TelemetryRoutes: Sendable {
     static let path = "/telemetry"
 
@@ -12,8 +12,8 @@ struct TelemetryRoutes: Sendable {
     private static let bodyLimit = 1024 * 1024
     private static let methods = "POST, OPTIONS"
 
-    /// `telemetry.SubmitMetricRecordsResponse` and `telemetry.StoreLogRecordsResponse` alike: field 1, `status`, is “ok”,
-    /// and field 2, `storedRecords`, is 0. The SDK reads it, and takes no status of HTTP but 200 for success.
+    /// The encoding of both `telemetry.SubmitMetricRecordsResponse` and `telemetry.StoreLogRecordsResponse`: field 1,
+    /// `status`, is "ok", and field 2, `storedRecords`, is 0. The SDK reads it, and only accepts the HTTP status 200.
     private static let response: [UInt8] = [0x0A, 0x02, 0x6F, 0x6B, 0x10, 0x00]
 
     func addRoutes(to router: Router<WebRequestContext>) {

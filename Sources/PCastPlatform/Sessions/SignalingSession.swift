@@ -265,8 +265,8 @@ actor SignalingSession {
         } catch {
             logger.info("authentication refused", metadata: ["why": "\(error.detail)"])
             response.status = error.status.wire
-            // Phenix's Web SDK takes over the response's session ID whatever the status is, and could not resume with a new
-            // token otherwise. It is the client's own text, whether there is such a session or not.
+            // Phenix's Web SDK adopts the response's session ID regardless of the status, and could not resume with a
+            // new token otherwise. It is the client's own text, whether there is such a session or not.
             if message.hasSessionID, message.sessionID.utf8.count <= Self.sessionIDLimit {
                 response.sessionID = message.sessionID
             }

@@ -68,8 +68,8 @@ extension PCastCreateStreamResponse {
             createAnswerDescriptionResponse.sessionDescription.type = .answer
             createAnswerDescriptionResponse.sessionDescription.sdp = participation.description.text
         }
-        // Phenix's Web SDK makes “maxbundle” of the bundle policy's name, which is no value of RTCBundlePolicy: browsers then
-        // throw. Our offer has one bundle anyway.
+        // Phenix's Web SDK derives "maxbundle" from the bundle policy's name, which is not a value of RTCBundlePolicy
+        // and makes browsers throw. The platform's offer has one bundle anyway.
         rtcConfiguration.rtcpMuxPolicy = .require
         rtcConfiguration.iceTransportPolicy = .all
         if let relay {

@@ -1,7 +1,7 @@
 import PCastSFU
 
 extension StreamDirectory {
-    /// The refusal of a client for which the relay has no room or no use.
+    /// Returns the error for a client that the SFU rejects.
     static func refusal(_ error: SFUError) -> APIError {
         switch error {
         case .description(let problem):

@@ -36,7 +36,7 @@ actor StreamDirectory {
         var quality = DataQuality.good
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
         let entered: Instant
-        /// The reason of whoever ended it intentionally.
+        /// The reason given by the client or job that ended it intentionally.
         var ending: (reason: StreamEndedReason, description: String)?
     }
 
@@ -102,7 +102,7 @@ actor StreamDirectory {
     ///
     /// - Parameters:
     ///   - grant: The authenticated client.
-    ///   - visitor: The client of the request.
+    ///   - clientContext: The client of the request.
     ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.
     ///   - tags: The tags that the client requests.
     ///   - options: The client's options for the stream.
@@ -173,7 +173,7 @@ actor StreamDirectory {
     ///
     /// - Parameters:
     ///   - grant: The authenticated client.
-    ///   - visitor: The client of the request.
+    ///   - clientContext: The client of the request.
     ///   - origin: The requested stream; nil for the one that the token requires, or else the newest. The request waits
     ///     for a publisher that may reconnect.
     ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.

@@ -189,7 +189,7 @@ public final class OverlayBridge: Sendable {
         await connection.close(status: closing.code, reason: closing.reason)
     }
 
-    /// Rejects a page, and waits for its close frame so that it receives ours.
+    /// Rejects a page, and waits for its close frame so that it receives the overlay's.
     private func refuse(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await Self.close(connection, closing)
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }

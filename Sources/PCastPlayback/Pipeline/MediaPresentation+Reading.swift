@@ -122,7 +122,7 @@ extension MediaPresentation {
     /// Handles a video frame.
     private mutating func take(_ frame: VideoFrame, at position: TimeSpan, duration: TimeSpan?) {
         if phase != .showing, position <= beginning {
-            // Of the frames before the beginning, only the last is displayed.
+            // Only the last of the frames before the beginning is displayed.
             if let duration, position < beginning, position + duration <= beginning { return }
             pictures.removeAll()
         }

@@ -3,8 +3,8 @@ import PCastOverlay
 import PCastRendering
 import Synchronization
 
-/// A player of videos, one after another (VideoKit's `PlayerProtocol`). Each video is played by its own ``PlaybackSession``,
-/// and each session by a ``PlaybackPipeline``, which is the only source of its position.
+/// A player of videos, one after another (VideoKit's `PlayerProtocol`). Each video is played by its own
+/// ``PlaybackSession``, and each session by a ``PlaybackPipeline``, which is the only source of its position.
 ///
 ///     let player = Player(pipelines)
 ///     player.addObserver(observer)

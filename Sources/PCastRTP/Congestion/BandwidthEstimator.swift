@@ -81,7 +81,7 @@ public struct BandwidthEstimator: Sendable {
 
     /// The time until which a growing delay is expected, because a probe has succeeded and more is sent.
     private var risenUntil: Instant?
-    /// The time at which the acknowledged bit rate was last told to expect a change because of the delay.
+    /// The time at which the acknowledged bit rate was last expected to change because of the delay.
     private var lastHurry: Instant?
     /// The time after a successful probe in which a growing delay is expected.
     private static let riseTime = TimeSpan.milliseconds(400)

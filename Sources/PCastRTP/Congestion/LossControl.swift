@@ -2,10 +2,10 @@ import PCastCore
 
 /// The limit of the bit rate by loss.
 ///
-/// The thresholds are those of libwebrtc (draft-ietf-rmcat-gcc-02, section 6): an increase by 8 % per second below 2 %
-/// loss, and a decrease by half the loss above 10 %, at most once in 300 ms plus a round-trip time. They apply to the
-/// loss beyond that of the idle path. Loss without a queue does not depend on the bit rate, and a radio link that
-/// always loses 10 % would otherwise be starved.
+/// The thresholds are those of libwebrtc (draft-ietf-rmcat-gcc-02, section 6). Below 2 % loss, the limit increases by
+/// 8 % per second. Above 10 %, it decreases by half the loss, at most once in 300 ms plus a round-trip time. The
+/// thresholds apply to the loss beyond that of the idle path. Loss without a queue does not depend on the bit rate, and
+/// a radio link that always loses 10 % would otherwise be starved.
 struct LossControl: Sendable {
     /// The loss rate below which the limit increases.
     static let low = 0.02

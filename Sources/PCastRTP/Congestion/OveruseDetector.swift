@@ -4,7 +4,7 @@ import PCastCore
 ///
 /// It follows libwebrtc's detector (draft-ietf-rmcat-gcc-02, section 5.4): the trend, multiplied by the number of
 /// groups (at most 60) and by 4, is compared with a threshold. The threshold follows it slowly up (0.0087) and faster
-/// down (0.039) between 6 and 600, so that this flow is not starved by loss-based flows (Carlucci et al., "Congestion
+/// down (0.039) between 6 and 600. This prevents that loss-based flows starve this flow (Carlucci et al., "Congestion
 /// Control for Web Real-Time Communication", 2017).
 struct OveruseDetector: Sendable {
     /// The use of the path.

@@ -16,7 +16,8 @@ public struct Pacer: Sendable {
     private static let headroom = 2.0
     /// The pacing factor on a limited path.
     private static let limitedFactor = 1.25
-    /// The share of a full path that is used for frames that a new viewer catches up with, so that its queue gets shorter.
+    /// The share of a full path that is used for frames that a new viewer catches up with, so that its queue gets
+    /// shorter.
     private static let congestedCatchUp = 0.8
     /// The maximum duration of a burst.
     static let burst = TimeSpan.milliseconds(5)
@@ -122,7 +123,8 @@ public struct Pacer: Sendable {
 
     /// Returns the rate for frames that a new viewer catches up with, in bytes per second.
     ///
-    /// It is at most twice the wanted rate: it is unknown whether the path carries more, and these frames are late anyway.
+    /// It is at most twice the wanted rate: it is unknown whether the path carries more, and these frames are late
+    /// anyway.
     private static func catchUpRate(_ target: Bitrate, wanted: Bitrate?) -> Double {
         min(rate(target), wanted.map { Double($0.bitsPerSecond) * headroom / 8 } ?? .infinity)
     }

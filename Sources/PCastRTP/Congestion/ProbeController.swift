@@ -2,10 +2,12 @@ import PCastCore
 
 /// Decides when to probe the path, and at which rate.
 ///
-/// It follows libwebrtc's `ProbeController`: probes with 3 and 6 times the estimate at the start, then with twice the
-/// estimate while 70 % of the last probe was measured; and every 5 s with twice the estimate while the application is
-/// limited. In addition, a path that is fully used but carries less than wanted is probed every few seconds: growth by
-/// 8 % per second would take half a minute from 0.8 to 4 Mbit/s.
+/// It follows libwebrtc's `ProbeController`. The first probes have 3 and 6 times the estimate. Further probes have
+/// twice the estimate, while 70 % of the last probe was measured. While the application is limited, a probe with twice
+/// the estimate is sent every 5 s.
+///
+/// In addition, a path that is fully used but carries less than wanted is probed every few seconds. Without a probe,
+/// growth by 8 % per second would take half a minute from 0.8 to 4 Mbit/s.
 struct ProbeController: Sendable {
     /// The factors of the first two probes.
     static let initialFactors = (3.0, 6.0)

@@ -2,10 +2,10 @@ import PCastCore
 
 /// The bit rate that the delay of the path allows: it increases slowly without a queue, and decreases at once with one.
 ///
-/// It follows libwebrtc's `AimdRateControl` (draft-ietf-rmcat-gcc-02, section 5.5): an increase by 8 % per second, or
-/// by half a packet per response time (the round-trip time plus 100 ms) near the capacity of the path; a decrease to
-/// 0.85 of the arriving bit rate. The rate is at most 1.5 times the arriving bit rate plus 10 kbit/s. A kilobit has
-/// 1000 bits.
+/// It follows libwebrtc's `AimdRateControl` (draft-ietf-rmcat-gcc-02, section 5.5). An increase is 8 % per second. Near
+/// the capacity of the path it is half a packet per response time, which is the round-trip time plus 100 ms. A decrease
+/// is to 0.85 of the arriving bit rate. The rate is at most 1.5 times the arriving bit rate plus 10 kbit/s. A kilobit
+/// has 1000 bits.
 struct RateController: Sendable {
     /// The factor of a decrease.
     static let beta = 0.85

@@ -14,7 +14,7 @@ public struct PauseResume: Hashable, Sendable {
 
     /// The message about one stream.
     public struct Message: Hashable, Sendable {
-        /// The SSRC of the stream, whoever sends the message.
+        /// The SSRC of the stream, regardless of the sender.
         public var ssrc: UInt32
         /// The type of the message.
         public var kind: Kind

@@ -4,7 +4,7 @@ public import PCastCore
 /// It is an application-defined RTCP packet named `PCPR` (RFC 3550, section 6.7).
 ///
 /// After the name it has a byte of flags (1: video withheld, 2: audio withheld, 4: video dropped by congestion
-/// control), three zero bytes, and two 32-bit bit rates in kilobits per second: the wanted rate and the bandwidth
+/// control) and three zero bytes. Two 32-bit bit rates in kilobits per second follow: the wanted rate and the bandwidth
 /// estimate, 0 if unknown. It is sent with each sender report.
 public struct PublisherReport: Hashable, Sendable {
     /// Whether the publisher sends no video deliberately, e.g. because the track is muted or the camera is closed.

@@ -85,7 +85,7 @@ public struct JitterBuffer: ~Copyable {
     ///
     /// - Parameters:
     ///   - codec: The codec of the track.
-    ///   - patience: The time for which a missing packet is awaited; nil for that of `RetransmissionTimeout` with a
+    ///   - timeout: The time for which a missing packet is awaited; nil for that of `RetransmissionTimeout` with a
     ///     short round-trip time.
     ///   - capacity: The number of packets, a power of two; nil for 1024 of video or 256 of audio.
     ///   - maximumPayloadSize: The maximum size of a payload in bytes; larger ones are rejected.

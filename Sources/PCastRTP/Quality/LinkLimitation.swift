@@ -5,13 +5,13 @@ public import PCastCore
 ///
 /// | | begins | ends |
 /// |---|---|---|
-/// | available bandwidth | below 85 % of what is needed, for 1 s | at least 95 % of it, for 3 s |
+/// | available bandwidth | below 85 % of the required bit rate, for 1 s | at least 95 % of it, for 3 s |
 /// | loss | at least 15 % of the packets, for 1 s | below 8 %, for 3 s |
 ///
 /// Between the two thresholds nothing changes. A loss of a few percent is not a limit, because retransmissions repair
 /// it.
 public struct LinkLimitation: Sendable {
-    /// What is known about a link at present; nil for unknown values, which do not change the state.
+    /// The current measurements of a link; nil for unknown values, which do not change the state.
     public struct Evidence: Hashable, Sendable {
         /// The available bandwidth according to congestion control.
         public var estimate: Bitrate?
@@ -59,7 +59,7 @@ public struct LinkLimitation: Sendable {
     /// Whether there is a limit.
     public var holds: Bool { isTooSmall.holds || isLossy.holds }
 
-    /// Updates the state with what is known at present.
+    /// Updates the state by the current measurements.
     public mutating func observe(_ evidence: Evidence, at now: Instant) {
         let smallness = smallness(evidence)
         isShort = smallness ?? false

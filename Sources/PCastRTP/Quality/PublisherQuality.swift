@@ -5,7 +5,7 @@ public import PCastCore
 ///
 /// | row | cause |
 /// |---|---|
-/// | NoData, None | Nothing of what is expected arrives, for an unknown reason. |
+/// | NoData, None | No expected media arrive, for an unknown reason. |
 /// | NoData, UploadLimited | Nothing arrives, and before that the uplink was limited by available bandwidth or loss. |
 /// | All, None | Everything that is published arrives in full quality. |
 /// | All, UploadLimited | The uplink has too little bandwidth for what the publisher wants to send, or loses much. |
@@ -13,13 +13,14 @@ public import PCastCore
 /// | AudioOnly, UploadLimited | Audio arrives without video over a limited uplink. |
 /// | AudioOnly, NetworkLimited | Viewers lack bandwidth for video, or the stream was lowered until none was left. |
 ///
-/// What the publisher does deliberately, such as muting a track or stopping the camera, does not affect the data
-/// quality: it is All with reason None, and ``hasVideo`` tells viewers what is available. The same applies before the
-/// first media arrives.
+/// Deliberate actions of the publisher, such as muting a track or stopping the camera, do not affect the data quality.
+/// It is All with reason None, and ``hasVideo`` states whether video is available. The same applies before the first
+/// media arrives.
 ///
 /// Media is silent if none arrives for a second, or for four seconds if fewer than five packets per second arrive. If
-/// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame. ``LinkLimitation``
-/// contains the thresholds of the limits, and ``SettledQuality`` the time before an improvement is reported.
+/// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame.
+/// ``LinkLimitation`` contains the thresholds of the limits, and ``SettledQuality`` the time before an improvement is
+/// reported.
 public struct PublisherQuality: Sendable {
     /// A track from the publisher.
     public struct Track: Hashable, Sendable {
@@ -47,7 +48,7 @@ public struct PublisherQuality: Sendable {
         public var video: Track?
         /// The audio track; nil if the stream has none.
         public var audio: Track?
-        /// What is known about the uplink.
+        /// The measurements of the uplink.
         public var uplink: LinkLimitation.Evidence
         /// Whether the publisher reports that its available bandwidth is too small for video.
         public var isVideoCut: Bool
@@ -138,7 +139,7 @@ public struct PublisherQuality: Sendable {
 
     /// Returns the row for the current state.
     private mutating func row(_ observation: Observation, at now: Instant) -> DataQuality {
-        // What is reduced for the viewers is not a limit of the uplink.
+        // A reduction for the viewers is not a limit of the uplink.
         let isLowered = observation.isLowered || observation.isPictureLeftOut
         let isLimited = uplink.holds || (observation.isVideoCut && !isLowered)
         let expectsVideo =
@@ -168,7 +169,7 @@ public struct PublisherQuality: Sendable {
         return isLimited && !lacksVideo ? DataQuality(status: .all, reason: .uploadLimited) : .good
     }
 
-    /// Returns the row if nothing of what is expected arrives.
+    /// Returns the row if no expected media arrive.
     private mutating func silence(
         _ observation: Observation, isLimited: Bool, expectsAudio: Bool
     ) -> DataQuality {

@@ -1,7 +1,7 @@
 import PCastCore
 
-/// The data quality as it is reported: a deterioration at once, because its cause was observed for long enough; any
-/// other change after it has lasted for some time, which becomes longer with each relapse.
+/// The data quality as it is reported. A deterioration is reported at once, because its cause was observed for long
+/// enough. Any other change is reported after it has lasted for some time, which becomes longer with each relapse.
 struct SettledQuality: Sendable {
     /// The minimum time before a change is reported.
     private static let shortestWait = TimeSpan.seconds(1 as Int64)

@@ -21,7 +21,7 @@ public import PCastCore
 /// The reason is the link that removes most. If several only reduce the quality, the viewer's own link takes
 /// precedence, then the publisher's, then those of other viewers.
 public struct ViewerQuality: Sendable {
-    /// What the SFU sends to this viewer according to its downlink.
+    /// The media that the SFU sends to this viewer according to its downlink.
     public enum Selection: Hashable, Sendable {
         /// Everything that the viewer requests.
         case full
@@ -45,9 +45,9 @@ public struct ViewerQuality: Sendable {
         public var takesVideo: Bool
         /// Whether the viewer requests audio.
         public var takesAudio: Bool
-        /// What is sent according to the downlink.
+        /// The media that are sent according to the downlink.
         public var selection: Selection
-        /// What is known about the downlink.
+        /// The measurements of the downlink.
         public var downlink: LinkLimitation.Evidence
         /// The number of reports and other messages from the viewer since the beginning.
         public var reports: Int

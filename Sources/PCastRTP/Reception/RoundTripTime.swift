@@ -22,19 +22,19 @@ public struct RoundTripTime: Sendable {
     /// Creates a state without measurements.
     public init() {}
 
-    /// Evaluates a report block about one of our streams. Returns the measurement; nil if there is none.
+    /// Evaluates a report block about one of the local streams. Returns the measurement; nil if there is none.
     public mutating func update(from block: ReportBlock, at now: WallTime) -> TimeSpan? {
         update(lastReport: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
     }
 
-    /// Evaluates an entry of a DLRR block about our receiver reference time. Returns the measurement; nil if there is
-    /// none.
+    /// Evaluates an entry of a DLRR block about the local receiver reference time. Returns the measurement; nil if
+    /// there is none.
     public mutating func update(from delay: ExtendedReport.DelaySinceReport, at now: WallTime) -> TimeSpan? {
         update(lastReport: delay.lastReport, delay: delay.delay, at: now)
     }
 
-    /// Calculates the round-trip time. `now` is from the clock of our reports, and a last report of 0 means that the
-    /// peer has received none.
+    /// Calculates the round-trip time. `now` is from the clock of the local reports, and a last report of 0 means that
+    /// the peer has received none.
     private mutating func update(lastReport: UInt32, delay: UInt32, at now: WallTime) -> TimeSpan? {
         guard lastReport != 0 else { return nil }
         let units = Int32(bitPattern: CompactTime(now).rawValue &- lastReport &- delay)

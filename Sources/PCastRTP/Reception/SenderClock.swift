@@ -1,6 +1,6 @@
 public import PCastCore
 
-/// The difference between our monotonic clock and the wall clock of a sender, according to its sender reports.
+/// The difference between the local monotonic clock and the wall clock of a sender, according to its sender reports.
 ///
 /// The network only increases the difference, so the minimum of the last half minute is the best value. Half of the
 /// round-trip time is subtracted as the delay of the report.
@@ -31,7 +31,7 @@ public struct SenderClock: Sendable {
         windows[windows.count - 1] = min(newest, difference)
     }
 
-    /// Returns our clock minus the sender's clock, each since its own origin; nil before the first report.
+    /// Returns the local clock minus the sender's clock, each since its own origin; nil before the first report.
     ///
     /// - Parameter roundTrip: The minimum round-trip time to the sender.
     /// - Returns: The difference.

@@ -4,8 +4,8 @@ public import PCastCore
 ///
 /// A missing packet is requested at once; if packets are reordered, as soon as it is probably not just late. It is then
 /// requested again after slightly more than the round-trip time, at most every 20 ms, and in ten rounds in total. From
-/// the second round on there are two requests per round, whose distance makes it unlikely that one loss burst affects
-/// both answers, because a packet that is lost twice delays a frame the most.
+/// the second round on there are two requests per round, because a packet that is lost twice delays a frame the most.
+/// Their distance makes it unlikely that one loss burst affects both answers.
 ///
 /// At most 1000 packets are missing at a time, and none more than 10,000 before the newest. Otherwise a key frame is
 /// cheaper, and ``needsKeyFrame`` is set.

@@ -132,7 +132,7 @@ public final class StreamRenderer: Sendable {
     ///
     /// - Parameters:
     ///   - target: The time from capture to presentation; nil to leave the group.
-    ///   - clockOffset: The local monotonic clock minus the relay's wall clock; nil while unknown.
+    ///   - clockOffset: The local monotonic clock minus the SFU's wall clock; nil while unknown.
     public func synchronize(at target: TimeSpan?, clockOffset: TimeSpan?) {
         shared.withLock { state in
             guard let target else {

@@ -2,8 +2,8 @@ import PCastCodecs
 public import PCastCore
 import Synchronization
 
-/// A render surface in memory, for a process without a display: it keeps the newest frame, and paints it into pixels when it is
-/// asked to.
+/// A render surface in memory, for a process without a display: it keeps the newest frame, and paints it into pixels
+/// when it is asked to.
 ///
 /// It is ready from the beginning and is never lost.
 public final class MemorySurface: RenderSurface {
@@ -21,7 +21,8 @@ public final class MemorySurface: RenderSurface {
     private let surfaceEvents = SurfaceEvents()
     private let state: Mutex<State>
 
-    /// - Parameter dimensions: The size in pixels, at least 1 by 1; nil for the size of the frames as displayed.
+    /// Creates a surface in memory. The dimensions are in pixels, at least 1 by 1; nil for the size of the frames as
+    /// displayed. The arrangement determines how frames are fitted.
     public init(dimensions: Dimensions? = nil, arrangement: FrameArrangement = FrameArrangement()) {
         hasFixedDimensions = dimensions != nil
         let size = dimensions.map { Dimensions(width: max($0.width, 1), height: max($0.height, 1)) }
@@ -32,6 +33,7 @@ public final class MemorySurface: RenderSurface {
 
     deinit { surfaceEvents.finish() }
 
+    /// Shows a frame and resizes the surface if its dimensions follow the frames.
     public func show(_ frame: VideoFrame) {
         let dimensions = state.withLock { state in
             state.frame = frame
@@ -42,6 +44,7 @@ public final class MemorySurface: RenderSurface {
         surfaceEvents.tell(.resized(dimensions))
     }
 
+    /// The arrangement of frames on the surface. A change may resize the surface.
     public var arrangement: FrameArrangement {
         get { state.withLock { $0.arrangement } }
         set {
@@ -54,8 +57,10 @@ public final class MemorySurface: RenderSurface {
         }
     }
 
+    /// The counters of the surface.
     public var statistics: SurfaceStatistics { state.withLock { $0.statistics } }
 
+    /// The events of the surface, such as changes of its size.
     public var events: AsyncStream<SurfaceEvent> { surfaceEvents.read() }
 
     /// The size in pixels.

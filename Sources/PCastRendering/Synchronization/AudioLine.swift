@@ -3,8 +3,8 @@ import PCastCore
 /// Places pieces of audio one after the other, each as close to its presentation time as possible without a break.
 ///
 /// If the delay changes, a period of the audio is occasionally removed or repeated. Deviations of a few milliseconds,
-/// such as those between two clocks, are left to the resampling of the audio output (`AudioSchedule`). There is a gap only
-/// if audio is missing when the previous piece ends.
+/// such as those between two clocks, are left to the resampling of the audio output (`AudioSchedule`). There is a gap
+/// only if audio is missing when the previous piece ends.
 struct AudioLine {
     /// A piece of audio and the time at which it is played.
     struct Placed {

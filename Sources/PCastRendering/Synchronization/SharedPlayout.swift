@@ -1,14 +1,14 @@
 public import PCastCore
 
 /// A viewer's membership in a group that presents the same frame at the same time: at a fixed delay after capture, by
-/// the clock of the relay. Every RTCP sender report carries that clock.
+/// the clock of the SFU. Every RTCP sender report carries that clock.
 ///
 /// A viewer whose frames are ready too late leaves the group and uses its own delay. It rejoins after it could have
 /// kept the delay for a while.
 public struct SharedPlayout: Hashable, Sendable {
     /// The state of the viewer in the group.
     public enum Membership: String, Hashable, Sendable {
-        /// The relay's clock is not known yet.
+        /// the SFU's clock is not known yet.
         case joining
         case member
         /// The viewer cannot keep the delay.
@@ -27,7 +27,7 @@ public struct SharedPlayout: Hashable, Sendable {
     /// The time from capture to presentation.
     public let target: TimeSpan
 
-    /// The local monotonic clock minus the relay's wall clock, each counted from its origin; nil while unknown.
+    /// The local monotonic clock minus the SFU's wall clock, each counted from its origin; nil while unknown.
     public var clockOffset: TimeSpan?
 
     /// The state of the viewer in the group.
@@ -42,7 +42,7 @@ public struct SharedPlayout: Hashable, Sendable {
         self.clockOffset = clockOffset
     }
 
-    /// Returns the delay from the relay's capture time to the local time; nil while the viewer is not a member.
+    /// Returns the delay from the SFU's capture time to the local time; nil while the viewer is not a member.
     /// `needed` is the larger delay of both tracks.
     mutating func hold(needed: TimeSpan, at now: Instant) -> TimeSpan? {
         guard let clockOffset else { return nil }

@@ -83,7 +83,8 @@ struct TerminalInput {
         }
     }
 
-    /// - Parameter button: of xterm's mouse reports: the button, and bits for modifiers, motion and the wheel.
+    /// Returns a click if an xterm mouse report is about the left button; nil otherwise. The button of a report also
+    /// has bits for modifiers, motion and the wheel.
     private static func isLeft(_ button: Int) -> Item? { button & 0b1110_0011 == 0 ? .click : nil }
 
     private static func key(_ byte: UInt8) -> SurfaceKey? {

@@ -1,12 +1,13 @@
 /// Control sequences (ECMA-48 and xterm).
 enum TerminalSequence {
-    /// The other screen, no cursor, no new line at the right edge, and reports of the mouse's buttons (modes 1000 and 1006).
+    /// The other screen, no cursor, no new line at the right edge, and reports of the mouse's buttons (modes 1000 and
+    /// 1006).
     static let enter = Array("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[?1000h\u{1B}[?1006h\u{1B}[2J".utf8)
 
     /// Aborts unfinished output: CAN ends a control sequence, ST a string.
     static let breakOff = Array("\u{18}\u{1B}\\".utf8)
 
-    /// Back to what was there.
+    /// Restores the previous screen.
     static let leave = Array("\u{1B}[?2026l\u{1B}[0m\u{1B}[?1006l\u{1B}[?1000l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l".utf8)
 
     static let clear = Array("\u{1B}[0m\u{1B}[2J".utf8)

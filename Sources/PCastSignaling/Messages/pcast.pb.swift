@@ -8,7 +8,7 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// What clients and the platform say to each other, as in Phenix's public Web SDK.
+/// The messages between clients and the platform, as in Phenix's public Web SDK.
 
 public import SwiftProtobuf
 

@@ -11,16 +11,16 @@ struct ClientFinalFlight {
     /// test, OpenSSL writes nothing and a copy is retransmitted.
     static let timer: UInt32 = 20_000
 
-    /// The maximum number of flights that OpenSSL writes anew; it aborts a handshake after twelve timeouts.
+    /// The maximum number of flights that OpenSSL rewrites; it aborts a handshake after twelve timeouts.
     private static let renewalLimit = 10
 
     /// Whether OpenSSL has written the flight.
     var hasBegun = false
-    /// Whether OpenSSL is writing the flight anew at the moment.
+    /// Whether OpenSSL is rewriting the flight at the moment.
     var isRenewing = false
     private var renewals = 0
 
-    /// Returns whether OpenSSL may write the flight anew, and counts it.
+    /// Returns whether OpenSSL may rewrite the flight, and counts it.
     mutating func claimRenewal() -> Bool {
         guard hasBegun, renewals < Self.renewalLimit else { return false }
         renewals += 1

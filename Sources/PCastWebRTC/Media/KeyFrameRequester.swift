@@ -15,8 +15,8 @@ public struct KeyFrameRequester: Sendable {
     /// The maximum number of repetitions, after which a new need for a key frame starts again.
     public static let maximumAttempts = 20
 
-    /// The time after the first request within which a responsive source sends a key frame, to which the round-trip time
-    /// is added. It allows for a request that is lost and repeated.
+    /// The time after the first request within which a responsive source sends a key frame, to which the round-trip
+    /// time is added. It allows for a request that is lost and repeated.
     public static let answerTime = TimeSpan.milliseconds(300)
 
     /// The maximum number of requests if no viewer depends on the key frame.
@@ -39,15 +39,17 @@ public struct KeyFrameRequester: Sendable {
     /// Whether a key frame is needed.
     public private(set) var isWanted = false
 
-    /// Whether the source left earlier requests unanswered: the next key frame was too late to be an answer, or none came.
+    /// Whether the source left earlier requests unanswered: the next key frame was too late to be an answer, or none
+    /// came.
     public private(set) var leavesUnanswered = false
 
-    /// Returns whether no answer is to be expected: the source left earlier requests unanswered, or the current ones for
-    /// too long.
+    /// Returns whether no answer is to be expected, because the source left earlier requests unanswered, or the current
+    /// ones for too long.
     ///
     /// - Parameters:
     ///   - roundTrip: The round-trip time to the source as far as it is known.
-    ///   - now: The present time.
+    ///   - now: The current time.
+    /// - Returns: Whether no answer is to be expected.
     public func isUnanswered(roundTrip: TimeSpan, at now: Instant) -> Bool {
         leavesUnanswered || isLate(roundTrip: roundTrip, at: now)
     }

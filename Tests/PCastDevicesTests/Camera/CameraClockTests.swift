@@ -3,12 +3,12 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Times and numbers of a camera's pictures")
+@Suite("The times and sequence numbers of a camera's frames")
 struct CameraClockTests {
     private static let start = Instant(nanoseconds: 1_000_000_000_000)
     private static let period = TimeSpan.milliseconds(33)
 
-    @Test("the driver's time is that of the picture")
+    @Test("a frame has the driver's time")
     func believed() {
         var clock = CaptureClock()
         for index in 0..<100 {
@@ -18,7 +18,7 @@ struct CameraClockTests {
         }
     }
 
-    @Test("a time of long ago, of the future, or that stands still, is replaced by the moment")
+    @Test("an old, future or constant time is replaced by the current time")
     func impossible() {
         let cases: [(TimeSpan, Bool)] = [
             (.zero, true), (.seconds(-10), false), (Self.period, true), (.seconds(3_600), false),
@@ -36,7 +36,7 @@ struct CameraClockTests {
         }
     }
 
-    @Test("no picture is of the future, and a driver that is a little ahead is not counted")
+    @Test("no frame is of the future, and a driver that is slightly ahead is not counted")
     func ahead() {
         var clock = CaptureClock()
         for index in 0..<10 {
@@ -46,7 +46,7 @@ struct CameraClockTests {
         }
     }
 
-    @Test("pictures that waited for us are as old as they say")
+    @Test("frames that waited for the reader keep their age")
     func waited() {
         var clock = CaptureClock()
         let stamp = Self.start - .seconds(5)
@@ -55,16 +55,16 @@ struct CameraClockTests {
         #expect(other.time(stamp: stamp, taken: Self.start, idle: .milliseconds(33)).time == Self.start)
     }
 
-    @Test("without a clock of the driver the moment is taken, and not counted")
+    @Test("without a clock of the driver the current time is used, and not counted")
     func without() {
         var clock = CaptureClock()
         let (first, isRetimed) = clock.time(stamp: nil, taken: Self.start, idle: .zero)
         #expect(first == Self.start && !isRetimed)
-        // Two that are taken together have two times.
+        // Two frames that are dequeued together have different times.
         #expect(clock.time(stamp: nil, taken: Self.start, idle: .zero).time > first)
     }
 
-    @Test("gaps of the numbers are lost pictures; a counter that is set, stands or wraps is none")
+    @Test("gaps of the sequence numbers are lost frames; a counter that is reset, stands or wraps is none")
     func sequence() {
         var sequence = CaptureSequence()
         #expect([5, 6, 7].map { sequence.gap(before: $0) } == [0, 0, 0])
@@ -74,7 +74,7 @@ struct CameraClockTests {
         #expect([.max - 1, .max, 0, 2].map { sequence.gap(before: $0) } == [0, 0, 0, 1])
     }
 
-    @Test("a camera has hung after two silent seconds, later at the beginning, and when it is slow on purpose")
+    @Test("a camera hangs after two silent seconds, and later at the start or at a low rate")
     func silence() {
         func at(_ milliseconds: Int64) -> Instant { Self.start + .milliseconds(milliseconds) }
         var silence = CaptureSilence(frameRate: FrameRate(30), at: at(0))
@@ -90,7 +90,7 @@ struct CameraClockTests {
         #expect(!slow.isTooLong(at: at(10_000)) && slow.isTooLong(at: at(10_001)))
     }
 
-    @Test("intervals become rates; what is no rate of a camera becomes none")
+    @Test("intervals become rates, and impossible ones become none")
     func rates() {
         func rate(_ numerator: UInt32, _ denominator: UInt32) -> FrameRate? {
             FrameRate(interval: numerator, denominator)

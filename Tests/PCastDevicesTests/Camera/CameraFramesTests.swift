@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Pictures of a camera's bytes")
+@Suite("Frames from a camera's bytes")
 struct CameraFramesTests {
     private static let size = Dimensions(width: 64, height: 48)
     private static let time = WallTime(millisecondsSinceEpoch: 1_700_000_000_000)
@@ -30,7 +30,7 @@ struct CameraFramesTests {
         return frame
     }
 
-    /// Coded pictures of a grey that changes, key frames at the places given.
+    /// Returns encoded frames of a changing gray, with key frames at the given indices.
     private static func coded(_ count: Int, keys: Set<Int>) throws -> [EncodedFrame] {
         let encoder = try X264Encoder(dimensions: size, frameRate: 30, bitrate: Bitrate(bitsPerSecond: 500_000))
         return try (0..<count).flatMap { index in
@@ -38,7 +38,7 @@ struct CameraFramesTests {
         }
     }
 
-    @Test("raw bytes become a picture; too few are damage, and the next is whole again")
+    @Test("raw bytes become a frame; too few are damage, and the next frame is complete again")
     func raw() throws {
         let pictures = try CapturedFrames(Self.format(FourCC("GREY")), passesThrough: false)
         let whole = [UInt8](repeating: 99, count: 64 * 48)
@@ -48,7 +48,7 @@ struct CameraFramesTests {
         #expect(frame.captureTime == Self.time && pictures.areIndependent && pictures.areDecoded)
     }
 
-    @Test("JPEG of another size than was agreed is believed when it comes again, not when it comes once")
+    @Test("JPEG of an unexpected size is accepted when it comes a second time")
     func otherSize() throws {
         let pictures = try CapturedFrames(Self.format(FourCC("MJPG")), passesThrough: false)
         let agreed = try StillImage.encode(Self.grey(100), as: .jpeg)
@@ -63,7 +63,7 @@ struct CameraFramesTests {
         #expect(throws: CodecError.self) { try Self.read(pictures, [1, 2, 3]) }
     }
 
-    @Test("H.264 is decoded, beginning with a key frame")
+    @Test("H.264 is decoded from a key frame on")
     func decoded() throws {
         let pictures = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: false)
         #expect(!pictures.areIndependent && pictures.areDecoded)
@@ -77,13 +77,13 @@ struct CameraFramesTests {
         }
     }
 
-    @Test("H.264 that is passed on goes on with a key frame after a picture that is missing")
+    @Test("H.264 that is passed through resumes with a key frame after a missing frame")
     func missing() throws {
         let pictures = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: true)
         #expect(!pictures.areDecoded)
         let frames = try Self.coded(8, keys: [5])
         let delivered = try frames.enumerated().filter { index, _ in index != 2 }.flatMap { index, frame in
-            // Told until something is delivered again, as the camera's thread does.
+            // Damage is reported until a frame is delivered again, as by the camera's thread.
             try Self.read(pictures, frame.bytes, index, isBroken: index == 3 || index == 4)
         }
         let ticks = delivered.map { sample -> Int64 in
@@ -93,7 +93,7 @@ struct CameraFramesTests {
         #expect(ticks == [0, 1, 5, 6, 7])
     }
 
-    @Test("parameter sets that come in a buffer of their own are put before key frames")
+    @Test("parameter sets in a separate buffer are inserted before key frames")
     func apart() throws {
         let pictures = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: true)
         let key = try Self.coded(1, keys: [0])[0].bytes
@@ -125,14 +125,14 @@ struct CameraFramesTests {
         return units
     }
 
-    @Test("without an encoding the nearest size is taken, then the nearest rate, then the least work")
+    @Test("without an encoding, the nearest size is chosen, then the nearest rate, then the lowest cost")
     func choice() {
         func format(_ encoding: CaptureEncoding, _ width: Int, _ height: Int, _ rates: Int...) -> CaptureFormat {
             CaptureFormat(
                 encoding: encoding, sizes: .discrete(Dimensions(width: width, height: height)),
                 rates: .discrete(rates.map { FrameRate($0) }))
         }
-        // A webcam of USB 2.0: raw pictures of that size come slowly.
+        // A webcam of USB 2.0 has a low rate for raw frames of that size.
         let webcam = [
             format(.yuyv, 640, 480, 30), format(.yuyv, 1_280, 720, 10), format(.mjpeg, 1_280, 720, 30, 15),
             format(.h264, 1_280, 720, 30), format(.other("BGGR"), 1_280, 720, 30),
@@ -154,7 +154,7 @@ struct CameraFramesTests {
         #expect(best(1_280, 720, 30, webcam + [range]) == .nv12)
     }
 
-    @Test("the region that is focused on lies around the target, within the sensor")
+    @Test("the focus region lies around the target, within the sensor")
     func region() throws {
         func region(_ x: Double, _ y: Double) throws -> [Int] {
             let sensor = SensorRegion(left: 10, top: 20, width: 640, height: 360)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastDevices
 
-/// A room, a light, and a camera that exposes: what the meter is told is what such a camera would show.
+/// A room, a light, and a camera with automatic exposure. The meter gets the brightness that this camera would show.
 private struct Room {
-    /// Of the room itself, and of the light; a picture shows what there is, times an exposure.
+    /// The brightness of the room without light, and of the light. A frame shows their sum times the exposure.
     var ambient: Double
     var torch = 0.3
-    /// The camera brings pictures towards the middle, within what its sensor can.
+    /// The camera adapts its exposure towards medium brightness, within the range of its sensor.
     private var exposure = 1.0
     private(set) var meter = LightMeter()
     private(set) var now = Instant(nanoseconds: 0)
@@ -17,13 +17,13 @@ private struct Room {
 
     init(ambient: Double) { self.ambient = ambient }
 
-    /// Runs at 30 pictures a second.
+    /// Runs at 30 frames per second.
     mutating func run(seconds: Double) {
         let end = now + TimeSpan(seconds: seconds)
         while now < end {
             let light = ambient + (meter.isOn ? torch : 0)
             let picture = min(light * exposure, 1)
-            // Half of the way in a third of a second, between 1 and 4.
+            // The exposure covers half of the difference in a third of a second, between 1 and 4.
             exposure = min(max(exposure * (1 + 0.07 * (0.45 - picture)), 1), 4)
             let before = meter.isOn
             meter.observe(picture, at: now)
@@ -35,14 +35,14 @@ private struct Room {
 
 @Suite("A camera's automatic light")
 struct CameraLightMeterTests {
-    @Test("it stays off in a lit room")
+    @Test("the light stays off in a lit room")
     func lit() {
         var room = Room(ambient: 0.4)
         room.run(seconds: 3_600)
         #expect(room.switches == 0 && !room.meter.isOn)
     }
 
-    @Test("it comes on within seconds when the room becomes dark, and stays on")
+    @Test("the light turns on within seconds when the room becomes dark, and stays on")
     func dark() {
         var room = Room(ambient: 0.4)
         room.run(seconds: 10)
@@ -53,15 +53,15 @@ struct CameraLightMeterTests {
         #expect(room.meter.isOn && room.switches == 1)
     }
 
-    @Test("its own light, which brightens the picture, does not put it out: in an hour of darkness it blinks six times")
+    @Test("the light's own brightness does not turn it off: in an hour of darkness it blinks six times")
     func noOscillation() {
         var room = Room(ambient: 0.01)
         room.run(seconds: 3_600)
-        // Trials after 1, 2, 4, 8 and then each 15 minutes, of a second each.
+        // The light is tried after 1, 2, 4, 8 and then every 15 minutes, for a second each.
         #expect(room.meter.isOn && room.switches <= 1 + 2 * 7)
     }
 
-    @Test("it goes out soon when somebody lights the room")
+    @Test("the light turns off soon after the room is lit")
     func lights() {
         var room = Room(ambient: 0.01)
         room.run(seconds: 20)
@@ -73,7 +73,7 @@ struct CameraLightMeterTests {
         #expect(!room.meter.isOn && room.switches == 2)
     }
 
-    @Test("it goes out in a room that becomes lit little by little")
+    @Test("the light turns off in a room that becomes lit slowly")
     func dawn() {
         var room = Room(ambient: 0.01)
         for _ in 0..<120 {
@@ -84,14 +84,14 @@ struct CameraLightMeterTests {
         #expect(!room.meter.isOn)
     }
 
-    @Test("in twilight it does not flicker", arguments: stride(from: 0.03, through: 0.3, by: 0.01).map(\.self))
+    @Test("the light does not flicker in twilight", arguments: stride(from: 0.03, through: 0.3, by: 0.01).map(\.self))
     func twilight(_ ambient: Double) {
         var room = Room(ambient: ambient)
         room.run(seconds: 3_600)
         #expect(room.switches <= 20, "in an hour")
     }
 
-    @Test("a hand before the camera for a moment does not light it")
+    @Test("a hand in front of the camera for a moment does not turn the light on")
     func moment() {
         var room = Room(ambient: 0.4)
         for _ in 0..<20 {
@@ -103,7 +103,7 @@ struct CameraLightMeterTests {
         #expect(room.switches == 0)
     }
 
-    @Test("brightness is the mean of the picture, from black to white")
+    @Test("brightness is the mean of the frame, from black to white")
     func brightness() {
         func picture(_ luma: [UInt8]) -> VideoFrame {
             let frame = VideoFramePool().frame(
@@ -120,7 +120,7 @@ struct CameraLightMeterTests {
         #expect(FrameBrightness.mean(of: picture([235, 235, 235, 235])) == 1)
         #expect(abs(FrameBrightness.mean(of: picture([16, 235, 16, 235])) - 0.5) < 0.01)
         #expect(abs(FrameBrightness.mean(of: picture([235, 16, 16, 16])) - 0.25) < 0.01)
-        // Beyond limited range there is nothing.
+        // Values beyond limited range are clamped.
         #expect(FrameBrightness.mean(of: picture([0, 0, 0, 0])) == 0)
     }
 }

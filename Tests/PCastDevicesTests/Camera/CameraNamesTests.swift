@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-/// A tree as sysfs has it, of real folders, files and links.
+/// A tree like that of sysfs, of real folders, files and links.
 private struct Tree {
     let root: String
 
@@ -14,7 +14,7 @@ private struct Tree {
 
     func remove() { try? FileManager.default.removeItem(atPath: root) }
 
-    /// A device below `/sys/devices`.
+    /// Adds a device below `/sys/devices`.
     func add(_ path: String, bus: String, type: String? = nil, _ attributes: [String: String] = [:]) throws {
         let folder = "\(root)/devices/\(path)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -28,7 +28,7 @@ private struct Tree {
         }
     }
 
-    /// A node of a class, such as video0.
+    /// Returns a node of a class, such as video0.
     func node(_ path: String, subsystem: String = "video4linux", _ attributes: [String: String]) throws -> SysfsDevice {
         try add(path, bus: subsystem, attributes)
         let name = path.split(separator: "/").last!
@@ -40,9 +40,9 @@ private struct Tree {
     }
 }
 
-@Suite("Names of devices by sysfs")
+@Suite("Names of devices from sysfs")
 struct CameraNamesTests {
-    @Test("a USB camera has the names that udev gives it")
+    @Test("a USB camera has udev's names")
     func usb() throws {
         let tree = try Tree()
         defer { tree.remove() }
@@ -66,7 +66,7 @@ struct CameraNamesTests {
         #expect(SysfsDevice.names(subsystem: "video4linux", root: tree.root) == ["video7"])
     }
 
-    @Test("without texts of its own it is named by its numbers, and a serial number that is none is left out")
+    @Test("without its own texts a device is named by its numbers, and an invalid serial number is omitted")
     func numbers() throws {
         let tree = try Tree()
         defer { tree.remove() }
@@ -81,7 +81,7 @@ struct CameraNamesTests {
         #expect(node.pathName == "platform-dummy_hcd.0-usb-0:1:1.0")
     }
 
-    @Test("behind hubs and bridges the way is the whole one")
+    @Test("a path through hubs and bridges is complete")
     func ways() throws {
         let tree = try Tree()
         defer { tree.remove() }
@@ -95,28 +95,28 @@ struct CameraNamesTests {
         let hub = try tree.node(usb + "/3-2/3-2.1/3-2.1:1.2/video4linux/video1", [:])
         #expect(hub.pathName == "pci-0000:02:00.0-usb-0:2.1:1.2")
         #expect(hub.usbName == nil, "it says nothing of itself")
-        // A card in the machine, for its sound too.
+        // A card in the machine has the same path for its audio.
         let card = try tree.node(
             "pci0000:00/0000:00:1c.0/0000:02:00.0/sound/card0", subsystem: "sound", ["number": "0"])
         #expect(card.pathName == "pci-0000:02:00.0" && card.usbName == nil)
-        // Virtual devices hang on nothing.
+        // Virtual devices have no parent.
         let virtual = try tree.node("virtual/video4linux/video40", ["index": "0"])
         #expect(virtual.pathName == nil && virtual.usbName == nil && virtual.parent == nil)
         #expect(SysfsDevice(subsystem: "video4linux", name: "video99", root: tree.root) == nil)
         #expect(SysfsDevice(subsystem: "video4linux", name: "video0", root: tree.root + "/nowhere") == nil)
     }
 
-    @Test("each device has the first of its names that no other has, and all are different")
+    @Test("each device has its first unique name, and all names are different")
     func unique() {
         let names = [["serial", "place 1", "bus 1"], ["serial", "place 2", "bus 2"], ["other"]]
         #expect(CameraNode.uniqueNames(names) == ["place 1", "place 2", "other"])
         #expect(CameraNode.uniqueNames([["place", "bus 1"], ["place", "bus 2"]]) == ["bus 1", "bus 2"])
         #expect(CameraNode.uniqueNames([["same"], ["same"], ["same"]]) == ["same", "same-2", "same-3"])
-        // What has one name twice has it alone.
+        // A camera with the same name twice has it once.
         #expect(CameraNode.uniqueNames([["name", "name"]]) == ["name"])
     }
 
-    @Test("formats have the names that V4L2 gives them")
+    @Test("formats have V4L2's names")
     func fourCC() {
         #expect(FourCC("YUYV").code == 0x5659_5559 && FourCC(0x5659_5559).name == "YUYV")
         #expect(FourCC(0x3231_564E).encoding == .nv12 && FourCC(name: "MJPG")?.encoding == .mjpeg)
@@ -127,7 +127,7 @@ struct CameraNamesTests {
         }
     }
 
-    @Test("names that uvcvideo says twice are said once")
+    @Test("a name that uvcvideo repeats appears once")
     func cards() {
         func name(_ card: String) -> String {
             VideoNodeCapability(driver: "uvcvideo", card: card, bus: "", flags: 0).name

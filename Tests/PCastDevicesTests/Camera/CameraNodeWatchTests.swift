@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Nodes that come and go")
+@Suite("Device nodes that appear and disappear")
 struct CameraNodeWatchTests {
     private final class Folder: Sendable {
         let path = NSTemporaryDirectory() + "dev-" + UUID().uuidString
@@ -19,7 +19,7 @@ struct CameraNodeWatchTests {
         func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(path)/\(name)") }
     }
 
-    @Test("cameras, sound cards and their permissions are told; several events at once, once")
+    @Test("cameras, sound cards and their permissions are reported; several simultaneous events, once")
     func told() async throws {
         let folder = try Folder()
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -30,12 +30,12 @@ struct CameraNodeWatchTests {
         folder.make("video1")
         folder.make("tty9")
         await iterator.next()
-        // udev lets the group in only after the node has appeared.
+        // udev permits the group only after the node has appeared.
         #expect(chmod("\(folder.path)/video0", 0o660) == 0)
         await iterator.next()
         try folder.remove("video0")
         await iterator.next()
-        // The folder of sound comes with the first card, and is watched from then on.
+        // The folder of sound cards appears with the first card, and is watched from then on.
         try FileManager.default.createDirectory(atPath: folder.path + "/snd", withIntermediateDirectories: true)
         await iterator.next()
         folder.make("snd/controlC0")
@@ -48,7 +48,7 @@ struct CameraNodeWatchTests {
         await iterator.next()
     }
 
-    @Test("what is no camera is not told, and after stopping nothing is")
+    @Test("other nodes are not reported, and nothing is reported after a stop")
     func untold() async throws {
         let folder = try Folder()
         let count = Mutex(0)
@@ -69,7 +69,7 @@ struct CameraNodeWatchTests {
         #expect(count.withLock { $0 } == 1)
     }
 
-    @Test("a stream that never rests is told of every second")
+    @Test("continuous changes are reported every second")
     func restless() async throws {
         let folder = try Folder()
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -86,7 +86,7 @@ struct CameraNodeWatchTests {
         watch.stop()
     }
 
-    @Test("changes can be waited for as a sequence, and a folder that is not there is told")
+    @Test("changes are available as a sequence, and a missing folder is reported")
     func sequence() async throws {
         _ = try DeviceNodeWatch.changes()
         #expect(throws: DeviceError.self) { try DeviceNodeWatch(folder: "/nowhere") {} }

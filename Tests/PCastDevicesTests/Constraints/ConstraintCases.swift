@@ -3,7 +3,7 @@ import PCastNetworkEmulation
 
 @testable import PCastDevices
 
-/// Makes devices and constraints up, the same ones for the same seed.
+/// Generates devices and constraints. The same seed generates the same ones.
 struct ConstraintCases: RandomNumberGenerator {
     private var generator: SeededGenerator
 

@@ -2,9 +2,9 @@ import PCastCore
 
 @testable import PCastDevices
 
-/// Devices as people have them.
+/// Typical devices.
 enum ConstraintDevices {
-    /// A webcam on USB 2: raw pictures are fast only while they are small, MJPEG always is.
+    /// A webcam on USB 2. Raw frames have a high rate only at small sizes; MJPEG always has.
     static let webcam = camera(
         "webcam", "Webcam",
         formats: [
@@ -13,7 +13,7 @@ enum ConstraintDevices {
             format(.mjpeg, 1_920, 1_080, [30, 15]),
         ])
 
-    /// The camera of a telephone that looks at the surroundings.
+    /// The back camera of a telephone.
     static let back = camera(
         "back", "Back camera", facing: .environment,
         formats: [format(.nv12, 1_280, 720, [60, 30]), format(.nv12, 1_920, 1_080, [60, 30])],
@@ -21,7 +21,7 @@ enum ConstraintDevices {
         hasFocusTarget: true,
         canFollowDevice: true)
 
-    /// The one that looks at the person.
+    /// The front camera of a telephone.
     static let front = camera(
         "front", "Front camera", facing: .user, formats: [format(.nv12, 1_280, 720, [30])],
         canFollowDevice: true)
@@ -37,7 +37,7 @@ enum ConstraintDevices {
         identity: DeviceIdentity(name: "Black picture"),
         capabilities: .video(VideoCapabilities(formats: [anySize])))
 
-    /// What is made by computation has any size.
+    /// A computed source has any size.
     static let anySize = CaptureFormat(
         encoding: .computed,
         sizes: .stepwise(

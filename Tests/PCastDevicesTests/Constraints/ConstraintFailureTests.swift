@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("A demand that cannot be met is named")
+@Suite("A required constraint that cannot be met is named")
 struct ConstraintFailureTests {
     typealias Devices = ConstraintDevices
 
@@ -15,7 +15,7 @@ struct ConstraintFailureTests {
         }
     }
 
-    @Test("with its kind, its value and the nearest that could be had")
+    @Test("the error has its kind, its value and the nearest available value")
     func width() throws {
         let failure = try failure([Devices.webcam, Devices.front], [.width: [.min(8_000)]])
         #expect(
@@ -25,7 +25,7 @@ struct ConstraintFailureTests {
                 == "no device has what is demanded: width min 8000; the nearest that could be had is 1920.")
     }
 
-    @Test("the nearest is of a device that meets the other demands")
+    @Test("the nearest value is of a device that meets the other constraints")
     func others() throws {
         let constraints: DeviceConstraints = [
             .width: [.min(8_000)], .facingMode: [.exact(.facingMode(.user))], .height: [.ideal(480)],
@@ -35,9 +35,9 @@ struct ConstraintFailureTests {
             named == ConstraintFailure(capability: .width, constraint: .min(8_000), nearest: "1280"))
     }
 
-    @Test("of two that conflict, the one that is missed by less")
+    @Test("of two conflicting constraints, the error names the one with the smaller distance")
     func jointly() throws {
-        // At 1920 there are 15 and 30, and 60 nowhere: 30 is half of it, and 1280 two thirds of 1920.
+        // A width of 1920 permits 15 and 30, and none permits 60. 30 is half of it, and 1280 is two thirds of 1920.
         let camera = Devices.camera(
             "c", "C",
             formats: [Devices.format(.yuyv, 1_280, 720, [60]), Devices.format(.yuyv, 1_920, 1_080, [30])])
@@ -51,7 +51,7 @@ struct ConstraintFailureTests {
                 == ConstraintFailure(capability: .frameRate, constraint: .min(40), nearest: "30"))
     }
 
-    @Test("of several that no device meets, first the one that is missed by the least, then the next")
+    @Test("if no device meets several, the error names the one with the smallest distance, then the next")
     func several() throws {
         var constraints: DeviceConstraints = [
             .width: [.min(8_000)], .facingMode: [.exact(.facingMode(.user))], .frameRate: [.min(40)],
@@ -66,7 +66,7 @@ struct ConstraintFailureTests {
         #expect(try ConstraintSolver.selectVideo(from: [Devices.webcam], constraints: constraints) != nil)
     }
 
-    @Test("demands that contradict one another are told as that")
+    @Test("contradictory constraints are reported as such")
     func contradiction() throws {
         let named = try failure([Devices.testPicture], [.width: [.min(1_000), .max(800)]])
         #expect(
@@ -88,7 +88,7 @@ struct ConstraintFailureTests {
         #expect(try ConstraintSolver.selectVideo(from: [Devices.webcam], constraints: rates) != nil)
     }
 
-    @Test("without a nearest where the capability is nowhere")
+    @Test("there is no nearest value if no device has the capability")
     func nowhere() throws {
         let light = try failure([Devices.webcam], [.flashMode: [.exact(.flashMode(.alwaysOn))]])
         #expect(light.nearest == nil)
@@ -103,7 +103,7 @@ struct ConstraintFailureTests {
         #expect("\(focus)" == "no device has what is demanded: auto-focus-target exact 0.5,0.25.")
     }
 
-    @Test("who names a device wants that one: any other demand gives way first")
+    @Test("a device that is named is selected, and any other constraint is relaxed first")
     func device() throws {
         let constraints: DeviceConstraints = [
             .deviceID: [.exact(.text("webcam"))], .flashMode: [.exact(.flashMode(.alwaysOn))],
@@ -116,7 +116,7 @@ struct ConstraintFailureTests {
                     capability: .deviceID, constraint: .exact(.text("gone")), nearest: "webcam"))
     }
 
-    @Test("there is more or less only of a number")
+    @Test("only numbers can be too small or too large")
     func kinds() throws {
         let odd = DeviceConstraint(.facingMode(.user), kind: .min)
         #expect(try failure([Devices.front], [.facingMode: [odd]]).constraint == odd)

@@ -2,8 +2,8 @@ import PCastCore
 
 @testable import PCastDevices
 
-/// What the solver is held against: every configuration of every device, one by one, judged by the words of the
-/// specification. Slow, and of nothing but discrete rates.
+/// The reference for the solver: it judges every configuration of every device by the words of the specification. It is
+/// slow and supports only discrete frame rates.
 struct ConstraintOracle {
     /// One way to open one device.
     struct Setting: Hashable {
@@ -20,7 +20,7 @@ struct ConstraintOracle {
     let devices: [SourceDevice]
     var constraints: DeviceConstraints
 
-    /// The constraints on pictures, each with its capability.
+    /// The constraints on video, each with its capability.
     private var all: [(DeviceCapability, DeviceConstraint)] {
         DeviceCapability.allCases.filter { $0.mediaTypes.contains(.video) }.flatMap { capability in
             (constraints[capability] ?? []).map { (capability, $0) }
@@ -75,7 +75,7 @@ struct ConstraintOracle {
         all.filter { $0.1.kind == .ideal }.reduce(0) { $0 + distance($1.0, $1.1, setting) }
     }
 
-    /// How far a demand that is not met is missed; a device that is named is given up last.
+    /// Returns the distance of a setting from a required constraint. A named device is relaxed last.
     func missed(_ capability: DeviceCapability, _ demand: DeviceConstraint, _ setting: Setting) -> Double {
         guard case .number(let wanted) = demand.value, let actual = number(capability, setting) else {
             return capability == .deviceID ? 2 : 1
@@ -83,7 +83,7 @@ struct ConstraintOracle {
         return abs(actual - wanted) / max(actual, wanted)
     }
 
-    /// Everything that ranks a setting, in the order in which it counts.
+    /// Returns all values that rank a setting, in the order of their priority.
     func key(_ setting: Setting) -> [Double] {
         let device = devices[setting.order]
         let kinds: [SourceDeviceInfo.DeviceType] = [.physical, .systemOutput, .uri, .synthetic, .null]
@@ -99,7 +99,7 @@ struct ConstraintOracle {
         return key.map { ($0 * 1e6).rounded() }
     }
 
-    /// Of the rate from those that are named, however little.
+    /// Returns the relative difference of the frame rate from the requested ones.
     private func deviation(_ setting: Setting) -> Double {
         let rate = setting.frameRate.perSecond
         return (constraints[.frameRate] ?? []).reduce(0) { sum, constraint in
@@ -109,7 +109,7 @@ struct ConstraintOracle {
         }
     }
 
-    /// From 1280x720 at 30 as far as nothing else is named, as the sensor has it.
+    /// Returns the distance from 1280x720 at 30 where nothing else is named, in the sensor's orientation.
     private func defaults(_ setting: Setting) -> Double {
         func isNamed(_ capability: DeviceCapability) -> Bool {
             (constraints[capability] ?? []).contains { $0.kind == .ideal || $0.kind == .exact }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import PCastDevices
 
-/// Thousands of made-up machines; a failure names its seed.
-@Suite("Whatever is asked of whatever devices")
+/// Thousands of generated sets of devices. A failure reports its seed.
+@Suite("Properties of the selection for generated devices and constraints")
 struct ConstraintPropertyTests {
     private static let seeds: ClosedRange<UInt64> = 1...1_500
 
@@ -23,7 +23,7 @@ struct ConstraintPropertyTests {
         }
     }
 
-    @Test("the choice is the best of all configurations, tried one by one, and meets every demand")
+    @Test("the selection is the best of all configurations by exhaustive search, and meets every required constraint")
     func best() throws {
         var count = (selections: 0, failures: 0, nothing: 0)
         for seed in Self.seeds {
@@ -50,11 +50,11 @@ struct ConstraintPropertyTests {
                 #expect(settings.isEmpty, "seed \(seed)")
             }
         }
-        // The made-up cases are of every kind, or nothing was seen to hold.
+        // The generated cases must be of every kind, because the test would verify nothing otherwise.
         #expect(count.selections > 500 && count.failures > 200 && count.nothing > 5)
     }
 
-    @Test("the demand that is named is missed by the least, and made the nearest value it is met")
+    @Test("the named constraint has the smallest distance, and is met by the reported nearest value")
     func relaxing() throws {
         var steps = 0
         for seed in Self.seeds {
@@ -89,7 +89,7 @@ struct ConstraintPropertyTests {
         #expect(steps > 250)
     }
 
-    @Test("a wish that is given up makes no other worse, and a demand that is given up makes nothing impossible")
+    @Test("removing an ideal constraint worsens no other, and removing a required one keeps the rest possible")
     func monotonic() throws {
         var wishes = 0
         for seed in Self.seeds {
@@ -117,7 +117,7 @@ struct ConstraintPropertyTests {
         #expect(wishes > 300)
     }
 
-    @Test("the order of devices and of their formats changes nothing but what is equal otherwise")
+    @Test("the order of devices and formats decides only between equals")
     func order() throws {
         for seed in Self.seeds {
             var cases = ConstraintCases(seed: seed)
@@ -143,7 +143,7 @@ struct ConstraintPropertyTests {
         }
     }
 
-    @Test("of a range of rates, one wish is met as near as can be, and no value serves several much better")
+    @Test("an ideal rate in a range is met as precisely as possible, and no value suits several much better")
     func ranges() throws {
         for seed in Self.seeds {
             var cases = ConstraintCases(seed: seed)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("A microphone is chosen")
+@Suite("The selection of a microphone")
 struct ConstraintSolverAudioTests {
     typealias Devices = ConstraintDevices
 
@@ -13,7 +13,7 @@ struct ConstraintSolverAudioTests {
         try #require(try ConstraintSolver.selectAudio(from: devices, constraints: constraints))
     }
 
-    @Test("without wishes: the first one, in stereo, and everything else as the device sees fit")
+    @Test("without constraints: the first one, in stereo, with the device's own settings otherwise")
     func defaults() throws {
         let selection = try select([Devices.mono, Devices.stereo])
         #expect(selection.device == Devices.mono)
@@ -22,7 +22,7 @@ struct ConstraintSolverAudioTests {
     }
 
     @Test(
-        "stereo is had from one channel, which is doubled; who asks for it gets a device that has two, if there is one",
+        "stereo is made from one channel by doubling it; a request for stereo prefers a device that has two channels",
         arguments: [DeviceConstraint.Kind.exact, .ideal])
     func stereo(_ kind: DeviceConstraint.Kind) throws {
         let constraints: DeviceConstraints = [
@@ -36,14 +36,14 @@ struct ConstraintSolverAudioTests {
         #expect(real.device == Devices.stereo)
         #expect(
             real.explanation.reason == "Sound card rather than Headset: it has two channels of its own.")
-        // Another wish weighs more than two channels.
+        // Another ideal constraint has priority over two channels.
         let upper = Devices.microphone("upper", "Upper", channels: 1...1, location: .upper)
         let both = constraints.merging([.location: [.ideal(.location(.upper))]]) { one, _ in one }
         #expect(try select([Devices.stereo, upper], both).device == upper)
     }
 
     @Test(
-        "mono is had from two channels, which are mixed",
+        "mono is the mix of two channels",
         arguments: [DeviceConstraint.Kind.exact, .ideal])
     func mono(_ kind: DeviceConstraint.Kind) throws {
         let selection = try select(
@@ -54,7 +54,7 @@ struct ConstraintSolverAudioTests {
         #expect(selection.unmet.isEmpty)
     }
 
-    @Test("what is of pictures alone counts nothing for sound")
+    @Test("constraints for video have no effect on audio")
     func foreign() throws {
         let constraints: DeviceConstraints = [
             .width: [.min(9_000)], .flashMode: [.exact(.flashMode(.alwaysOn))],
@@ -63,7 +63,7 @@ struct ConstraintSolverAudioTests {
         #expect(try select([Devices.mono], constraints).configuration == AudioConfiguration())
     }
 
-    @Test("a pattern is chosen by what the microphone has; one that it has not is told as unmet")
+    @Test("a polar pattern is selected from the microphone's; another one is reported as unmet")
     func patterns() throws {
         let plain = Devices.microphone("plain", "Plain")
         let directed = Devices.microphone(

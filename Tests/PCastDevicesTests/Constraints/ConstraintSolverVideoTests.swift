@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("A camera is chosen")
+@Suite("The selection of a camera")
 struct ConstraintSolverVideoTests {
     typealias Devices = ConstraintDevices
 
@@ -15,7 +15,7 @@ struct ConstraintSolverVideoTests {
                 from: devices, constraints: constraints, prefersCoded: prefersCoded))
     }
 
-    @Test("without wishes: the first one, at 1280x720 and 30, whatever others could do better")
+    @Test("without constraints: the first one, at 1280x720 and 30, even if others have more")
     func defaults() throws {
         let small = Devices.camera("small", "Small", formats: [Devices.format(.yuyv, 320, 240, [15])])
         #expect(try select([small, Devices.back]).device == small)
@@ -25,14 +25,14 @@ struct ConstraintSolverVideoTests {
         #expect(selection.unmet.isEmpty)
     }
 
-    @Test("MJPEG at 30 goes before raw pictures at 10, and after raw ones that are as fast")
+    @Test("MJPEG at 30 is preferred to raw frames at 10, and raw frames of the same rate to MJPEG")
     func encodings() throws {
         let chosen = try select([Devices.webcam]).configuration
         #expect((chosen.encoding, chosen.frameRate) == (.mjpeg, FrameRate(30)))
         #expect(chosen.dimensions == Dimensions(width: 1_280, height: 720))
         let small = try select([Devices.webcam], [.width: [.ideal(640)]]).configuration
         #expect((small.encoding, small.frameRate) == (.yuyv, FrameRate(30)))
-        // In any order of the driver's.
+        // The driver's order has no effect.
         let all: [CaptureEncoding] = [.h264, .mjpeg, .yuyv, .nv12, .i420]
         for count in 1...all.count {
             let formats = all.prefix(count).map { Devices.format($0, 1_280, 720, [30]) }
@@ -42,7 +42,7 @@ struct ConstraintSolverVideoTests {
         }
     }
 
-    @Test("H.264 of the camera's own is taken when it is asked for, or when there is nothing else")
+    @Test("a camera's own H.264 is used on request, or if there is nothing else")
     func coded() throws {
         let formats = [
             Devices.format(.i420, 1_280, 720, [30]), Devices.format(.h264, 1_280, 720, [30]),
@@ -50,7 +50,7 @@ struct ConstraintSolverVideoTests {
         let camera = Devices.camera("c", "C", formats: formats)
         #expect(try select([camera]).configuration.encoding == .i420)
         #expect(try select([camera], prefersCoded: true).configuration.encoding == .h264)
-        // Not even a better size makes up for decoding what was not asked for.
+        // A better size does not compensate for decoding that was not requested.
         #expect(
             try select([
                 Devices.camera(
@@ -61,7 +61,7 @@ struct ConstraintSolverVideoTests {
             try select([Devices.camera("c", "C", formats: [formats[1]])]).configuration.encoding == .h264)
     }
 
-    @Test("a wish is met by the nearest size that the device has, and nothing is scaled")
+    @Test("an ideal size selects the device's nearest one, and nothing is scaled")
     func nearest() throws {
         let selection = try select([Devices.webcam], [.width: [.ideal(1_000)], .height: [.ideal(600)]])
         #expect(selection.configuration.dimensions == Dimensions(width: 1_280, height: 720))
@@ -69,7 +69,7 @@ struct ConstraintSolverVideoTests {
         #expect(selection.explanation.candidates[0].distances[.width] == 280.0 / 1_280)
     }
 
-    @Test("the height follows a width that is wished, as 16:9")
+    @Test("the height follows an ideal width, as 16:9")
     func shape() throws {
         #expect(
             try select([Devices.testPicture], [.width: [.ideal(640)]]).configuration.dimensions
@@ -77,13 +77,13 @@ struct ConstraintSolverVideoTests {
         #expect(
             try select([Devices.testPicture], [.height: [.exact(1_080)]]).configuration.dimensions
                 == Dimensions(width: 1_920, height: 1_080))
-        // A limit alone names no size.
+        // A limit alone does not set a size.
         #expect(
             try select([Devices.testPicture], [.width: [.min(100)]]).configuration.dimensions
                 == Dimensions(width: 1_280, height: 720))
     }
 
-    @Test("a camera that is mounted on its side is asked for its delivered size", arguments: [1, 3])
+    @Test("a camera that is mounted on its side is selected by its delivered size", arguments: [1, 3])
     func turned(_ turns: Int) throws {
         var capabilities = VideoCapabilities(
             formats: [Devices.format(.yuyv, 640, 480, [30]), Devices.format(.yuyv, 1_280, 720, [30])])
@@ -99,7 +99,7 @@ struct ConstraintSolverVideoTests {
         #expect(throws: failure) { try select([camera], [.width: [.min(1_280)]]) }
     }
 
-    @Test("turned twice, a camera's sides are its own")
+    @Test("a camera that is rotated by two quarters keeps its width and height")
     func upsideDown() throws {
         let camera = Devices.camera(
             "c", "C", formats: [Devices.format(.yuyv, 640, 480, [30])], mountingTurns: 2)
@@ -107,7 +107,7 @@ struct ConstraintSolverVideoTests {
     }
 
     @Test(
-        "sizes in steps are met on the grid",
+        "sizes in steps are multiples of the step",
         arguments: [(644.0, 640), (651, 656), (10, 64), (9_000, 1_024)])
     func stepwise(_ wish: Double, _ width: Int) throws {
         let format = CaptureFormat(
@@ -119,7 +119,7 @@ struct ConstraintSolverVideoTests {
         #expect(try select([camera], [.width: [.ideal(wish)]]).configuration.dimensions.width == width)
     }
 
-    @Test("rates of a range are had as they are named; 29.97 is the fraction of television")
+    @Test("rates in a range are exact; 29.97 is the fraction of television")
     func rangeOfRates() throws {
         let selection = try select([Devices.testPicture], [.frameRate: [.exact(29.97)]])
         #expect(selection.configuration.frameRate == FrameRate(30_000, 1_001))
@@ -152,19 +152,19 @@ struct ConstraintSolverVideoTests {
         #expect(throws: ConstraintFailure.self) { try select([slow], [.frameRate: [.exact(wanted)]]) }
     }
 
-    @Test("no wish for a size makes the test picture, or a black one, out of a camera")
+    @Test("an ideal size never selects the test pattern or the black picture instead of a camera")
     func hardwareFirst() throws {
         let devices = [Devices.blackPicture, Devices.testPicture, Devices.webcam]
         let wishes: DeviceConstraints = [.width: [.ideal(3_840)], .height: [.ideal(2_160)]]
         #expect(try select(devices, wishes).device == Devices.webcam)
         #expect(try select(Array(devices.prefix(2)), wishes).device == Devices.testPicture)
-        // But for who asks for it, or demands what no camera has.
+        // They are selected on request, or if no camera meets a required constraint.
         #expect(
             try select(devices, [.deviceID: [.ideal(.text("null"))]]).device == Devices.blackPicture)
         #expect(try select(devices, [.width: [.min(3_840)]]).device == Devices.testPicture)
     }
 
-    @Test("wishes choose among cameras, and the order of the cameras decides between equals")
+    @Test("ideal constraints select a camera, and the order of the cameras decides between equals")
     func order() throws {
         #expect(
             try select([Devices.webcam, Devices.back], [.frameRate: [.ideal(60)]]).device == Devices.back)
@@ -174,7 +174,7 @@ struct ConstraintSolverVideoTests {
         #expect(try select([Devices.webcam, second], [.width: [.ideal(640)]]).device == Devices.webcam)
     }
 
-    @Test("nothing is chosen where nothing hands over pictures")
+    @Test("nothing is selected if no device delivers frames")
     func nothing() throws {
         let infrared = Devices.camera(
             "ir", "IR camera", formats: [Devices.format(.other("GREY"), 640, 360, [15])])
@@ -186,7 +186,7 @@ struct ConstraintSolverVideoTests {
         #expect(try ConstraintSolver.selectAudio(from: [Devices.webcam]) == nil)
     }
 
-    @Test("what a driver made up is passed over, and what cannot be a number is not met")
+    @Test("invalid values of a driver are ignored, and an impossible number is not met")
     func nonsense() throws {
         let huge = Int(UInt32.max)
         func sizes(_ smallest: (Int, Int), _ largest: (Int, Int), _ step: Int) -> CaptureFormat {
@@ -223,7 +223,7 @@ struct ConstraintSolverVideoTests {
         ) { try select([camera], confused) }
     }
 
-    @Test("an explanation ranks all devices, with each wish's distance and what decided")
+    @Test("an explanation ranks all devices, with the distance of each ideal constraint and the reason")
     func explanation() throws {
         let selection = try select(
             [Devices.front, Devices.back, Devices.webcam, Devices.testPicture],

@@ -3,7 +3,8 @@ import Testing
 
 @testable import PCastDevices
 
-/// The tables of the Phenix documentation on device capabilities, sentence by sentence, as far as choosing shows them.
+/// The tables of the Phenix documentation on device capabilities, sentence by sentence, as far as the selection shows
+/// them.
 @Suite("Device capabilities")
 struct DeviceCapabilityTests {
     typealias Devices = ConstraintDevices
@@ -89,7 +90,7 @@ struct DeviceCapabilityTests {
     func facingUser() throws {
         let wish: DeviceConstraints = [.facingMode: [.ideal(.facingMode(.user))]]
         #expect(try video([Devices.webcam, Devices.back, Devices.front], wish).device == Devices.front)
-        // Nobody knows where a webcam looks: it is as far from the wish as any other.
+        // The direction of a webcam is unknown. Its distance is the same as that of any other.
         let unknown = try video([Devices.webcam, Devices.back], wish)
         #expect(unknown.device == Devices.webcam)
         #expect(unknown.unmet == [.facingMode: "nobody knows where it faces"])

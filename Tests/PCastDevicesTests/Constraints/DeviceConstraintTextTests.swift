@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Constraints as people write them")
+@Suite("Constraints as text")
 struct DeviceConstraintTextTests {
     @Test(
-        "each form means what it says",
+        "each form has its meaning",
         arguments: [
             ("width=1280", DeviceCapability.width, DeviceConstraint.ideal(1_280)),
             ("width:min=640", .width, .min(640)), ("height:max=1080", .height, .max(1_080)),
@@ -27,7 +27,7 @@ struct DeviceConstraintTextTests {
         #expect(try DeviceConstraints.parse([text], for: .video) == [capability: [constraint]])
     }
 
-    @Test("sound has its own")
+    @Test("audio has its own forms")
     func audio() throws {
         let texts = [
             "channel-layout=mono", "polar-pattern:exact=cardioid", "echo-cancellation=on",
@@ -42,7 +42,7 @@ struct DeviceConstraintTextTests {
             ])
     }
 
-    @Test("several of a capability all count, in their order; none are none")
+    @Test("several constraints of a capability all count, in order; none are none")
     func several() throws {
         #expect(
             try DeviceConstraints.parse(["width:min=640", "width=800", "width=900"], for: .video)
@@ -50,7 +50,7 @@ struct DeviceConstraintTextTests {
         #expect(try DeviceConstraints.parse([], for: .video) == [:])
     }
 
-    @Test("what is written is read back as itself")
+    @Test("a constraint's text is parsed as the same constraint")
     func writing() throws {
         let texts = [
             "width:min=640", "width=1280", "height:max=1080", "frame-rate:exact=29.97", "facing-mode=user",
@@ -61,7 +61,7 @@ struct DeviceConstraintTextTests {
     }
 
     @Test(
-        "nonsense is refused, with what is accepted instead",
+        "invalid text is rejected, with the accepted forms",
         arguments: [
             ("", "width, height, frame-rate"), ("=5", "width, height"), ("widht=5", "auto-focus-target"),
             ("width", "width=VALUE or width:KIND=VALUE"), ("width=", "pixels"), ("width=-5", "pixels"),
@@ -82,7 +82,7 @@ struct DeviceConstraintTextTests {
         #expect(reason.contains(accepted), "\(reason)")
     }
 
-    @Test("each capability's own name is among its words, and no word means two")
+    @Test("each capability's own name is one of its words, and no word has two meanings")
     func words() {
         let words = DeviceCapability.allCases.flatMap(\.words)
         #expect(Set(words).count == words.count)

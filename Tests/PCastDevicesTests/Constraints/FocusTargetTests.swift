@@ -4,10 +4,11 @@ import Testing
 
 @testable import PCastDevices
 
-/// "The value must be coordinates as a CGPoint object where [0;0] is the top left of the image, and [1;1] the bottom right."
+/// "The value must be coordinates as a CGPoint object where [0;0] is the top left of the image, and [1;1] the bottom
+/// right."
 @Suite("The focus target")
 struct FocusTargetTests {
-    /// The position of the brightest sample, as part of the width and the height.
+    /// Returns the position of the brightest sample, as a fraction of the width and the height.
     private func bright(_ frame: VideoFrame) -> (x: Double, y: Double) {
         var best = (luma: UInt8(0), x: 0, y: 0)
         for y in 0..<frame.dimensions.height {
@@ -36,7 +37,7 @@ struct FocusTargetTests {
         }
     }
 
-    @Test("the corners stay corners", arguments: FrameRotation.allCases)
+    @Test("corners stay corners", arguments: FrameRotation.allCases)
     func corners(_ turn: FrameRotation) throws {
         for (x, y) in [(0.0, 0.0), (1, 0), (0, 1), (1, 1)] {
             let target = try #require(FocusTarget(x: x, y: y)).beforeRotation(turn)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import PCastDevices
 
-/// The figures that echo cancellation is held to, in rooms of 120 ms at -6 dB, with devices that hold sound back for 40
-/// ms and clocks that differ by 50 ppm; somebody near speaks from second 20 on.
+/// Verifies the limits of echo cancellation in rooms of 120 ms at -6 dB. The devices delay audio by 40 ms, and their
+/// clocks differ by 50 ppm. The near speaker starts at second 20.
 @Suite("Echo cancellation in simulated rooms", .serialized)
 struct EchoCancellationTests {
     private static let seconds = 29.0
 
-    /// Measures a call, prints the figures, and holds them to the limits.
+    /// Measures a call, prints the metrics, and checks them against the limits.
     private func measure(
         _ name: String, far: [Double], near: [Double], room: SimulatedRoom, clockIsTold: Bool = true
     ) throws {
@@ -34,7 +34,7 @@ struct EchoCancellationTests {
         #expect(abs(status.clockDrift - room.drift) < 12, "\(name): \(status.clockDrift) ppm")
     }
 
-    @Test("voices, rooms and clocks by seeds", arguments: [UInt64](1...6))
+    @Test("echo of generated voices is cancelled in rooms with different clocks", arguments: [UInt64](1...6))
     func seeds(_ seed: UInt64) throws {
         let (far, near) =
             seed.isMultiple(of: 2)
@@ -47,14 +47,14 @@ struct EchoCancellationTests {
             clockIsTold: seed != 5)
     }
 
-    @Test("devices that hold sound back for long, or not at all", arguments: [0, 0.1, 0.25])
+    @Test("echo is cancelled for devices with a long delay, or none", arguments: [0, 0.1, 0.25])
     func delays(_ delay: Double) throws {
         try measure(
             "delay of \(delay) s", far: Voice.woman(31).speak(seconds: Self.seconds),
             near: Voice.man(32).speak(seconds: Self.seconds, level: 2_400), room: SimulatedRoom(seed: 33, delay: delay))
     }
 
-    @Test("real voices", arguments: [("slt", "rms"), ("rms", "slt"), ("awb", "slt"), ("kal16", "rms")])
+    @Test("echo of speech is cancelled", arguments: [("slt", "rms"), ("rms", "slt"), ("awb", "slt"), ("kal16", "rms")])
     func realVoices(_ far: String, _ near: String) throws {
         guard let far = RealVoice(far), let near = RealVoice(near) else {
             print("left out: echoes of real voices: flite, which makes them, is not installed")

@@ -5,13 +5,13 @@ import Testing
 @testable import PCastDevices
 @testable import PCastIO
 
-/// When echo is cancelled, and what a canceller leaves alone.
+/// The conditions for echo cancellation, and the audio that a canceller leaves unchanged.
 @Suite("Echo cancellation: off, on and automatic")
 struct EchoCancellerTests {
     private let origin = Instant(nanoseconds: 700_000_000_000)
     private let sound = PlayedAudio()
 
-    /// The frame of a number, 20 ms each.
+    /// Returns the frame of a number, with 20 ms each.
     private func frame(_ number: Int, channels: Int = 1, sample: (Int) -> Double) -> AudioFrame {
         let samples = (0..<960).flatMap { index in
             [Int16](repeating: Int16(sample(number * 960 + index).rounded()), count: channels)
@@ -23,7 +23,7 @@ struct EchoCancellerTests {
 
     private func instant(_ number: Int) -> Instant { origin + .milliseconds(20 * Int64(number)) }
 
-    /// Plays something during a frame.
+    /// Plays audio during a frame.
     private func play(_ number: Int, on loudspeaker: Loudspeaker) {
         var random = SeededRandom(seed: UInt64(number))
         let samples = (0..<960).map { _ in Int16(random.uniform(-8_000...8_000)) }
@@ -37,7 +37,7 @@ struct EchoCancellerTests {
         }
     }
 
-    @Test("off leaves every frame as it is, whatever is played", arguments: [1, 2])
+    @Test("off leaves every frame unchanged, whatever is played", arguments: [1, 2])
     func off(_ channels: Int) {
         let canceller = EchoCanceller(channels: channels, mode: .off, played: sound)
         let loudspeaker = Loudspeaker(of: sound)
@@ -49,7 +49,7 @@ struct EchoCancellerTests {
         #expect(!canceller.status.isActive)
     }
 
-    @Test("automatic leaves every frame as it is while nothing is played", arguments: [1, 2])
+    @Test("automatic leaves every frame unchanged while nothing is played", arguments: [1, 2])
     func nothingPlayed(_ channels: Int) {
         let canceller = EchoCanceller(channels: channels, played: sound)
         #expect(canceller.mode == .automatic)
@@ -60,7 +60,7 @@ struct EchoCancellerTests {
         #expect(!canceller.status.isActive && canceller.status.delay == nil)
     }
 
-    @Test("automatic begins with the sound that is played, ends a second after it, and then leaves frames alone again")
+    @Test("automatic starts with the played audio, ends a second after it, and then leaves frames unchanged")
     func automatic() {
         let canceller = EchoCanceller(channels: 1, played: sound)
         let loudspeaker = Loudspeaker(of: sound)
@@ -78,7 +78,7 @@ struct EchoCancellerTests {
         #expect((118...121).contains(active.last ?? 0), "\(active.last ?? 0)")
     }
 
-    @Test("the mode is changed while it runs")
+    @Test("the mode can change while it runs")
     func changedMode() {
         let canceller = EchoCanceller(channels: 1, mode: .off, played: sound)
         let loudspeaker = Loudspeaker(of: sound)
@@ -90,7 +90,7 @@ struct EchoCancellerTests {
         }
     }
 
-    @Test("on with nothing played changes nothing that can be heard")
+    @Test("on without played audio makes no audible change")
     func onWithoutSound() {
         let canceller = EchoCanceller(channels: 1, mode: .on, played: sound)
         for number in 0..<100 {
@@ -101,7 +101,7 @@ struct EchoCancellerTests {
         #expect(canceller.status.isActive)
     }
 
-    @Test("beginning and ending make no clicks: a steady tone stays smooth")
+    @Test("the start and end make no clicks: a steady tone stays smooth")
     func noClicks() {
         let canceller = EchoCanceller(channels: 1, played: sound)
         let loudspeaker = Loudspeaker(of: sound)
@@ -111,7 +111,7 @@ struct EchoCancellerTests {
             let given = frame(number) { 6_000 * sin(Double($0) * 2 * .pi * 440 / 48_000) }
             line += canceller.process(given, capturedAt: instant(number)).samples
         }
-        // The tone's own steps are at most 345; its bends, the differences of steps, at most 20.
+        // The tone's steps are at most 345. The differences of adjacent steps are at most 20.
         var bend = 0
         for index in 2..<line.count {
             bend = max(bend, abs(Int(line[index]) - 2 * Int(line[index - 1]) + Int(line[index - 2])))
@@ -119,7 +119,7 @@ struct EchoCancellerTests {
         #expect(bend < 60, "\(bend)")
     }
 
-    @Test("what was played is told by a source's own times")
+    @Test("played audio is reported at a source's own times")
     func source() async throws {
         let source = EchoCancelledSource(SyntheticAudioSource(channels: 1), mode: .off)
         let (frames, continuation) = AsyncStream<AudioFrame>.makeStream()

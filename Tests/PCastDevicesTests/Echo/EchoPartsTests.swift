@@ -5,8 +5,8 @@ import Testing
 @testable import PCastDevices
 @testable import PCastIO
 
-/// The parts that echo cancellation is made of, each by itself.
-@Suite("Parts of echo cancellation")
+/// The parts of echo cancellation, each separately.
+@Suite("The parts of echo cancellation")
 struct EchoPartsTests {
     private func buffer(_ samples: [Double]) -> VectorBuffer {
         let buffer = VectorBuffer(count: samples.count)
@@ -15,11 +15,11 @@ struct EchoPartsTests {
     }
 
     @Test(
-        "the transform is that of the definition, and its inverse brings the samples back", arguments: [64, 128, 512])
+        "the transform follows its definition, and its inverse restores the samples", arguments: [64, 128, 512])
     func transform(_ length: Int) {
         var random = SeededRandom(seed: UInt64(length))
         let samples = (0..<length).map { _ in random.uniform(-1...1) }
-        // Without what half the sampling rate has: the transform leaves that out.
+        // The component at half the sampling rate is subtracted, because the transform omits it.
         let half = samples.enumerated().reduce(0) { $0 + ($1.offset.isMultiple(of: 2) ? $1.element : -$1.element) }
         let rest = samples.enumerated().map { index, sample in
             sample - (index.isMultiple(of: 2) ? half : -half) / Double(length)
@@ -41,16 +41,16 @@ struct EchoPartsTests {
         let back = VectorBuffer(count: length)
         transform.inverse(spectrum, into: back.floats)
         for index in 0..<length { #expect(abs(Double(back.floats[index]) - rest[index]) < 1e-5) }
-        // Their floats live as long as they do.
+        // The floats live only as long as their buffers.
         withExtendedLifetime((input, spectrum, back)) {}
     }
 
-    @Test("delays are found in speech, to a few milliseconds", arguments: [-0.01, 0.0, 0.04, 0.15, 0.29])
+    @Test("delays of speech are found within a few milliseconds", arguments: [-0.01, 0.0, 0.04, 0.15, 0.29])
     func delay(_ delay: Double) throws {
         let voice = Voice.woman(401).speak(seconds: 4)
         let room = SimulatedRoom(seed: 402, delay: max(0, delay), drift: 0)
         let heard = room.hear(echo: room.echo(of: voice), speech: [])
-        // What is told too late seems to be heard before it is played.
+        // Audio that is reported too late seems to be heard before it is played.
         let told = [Double](repeating: 0, count: Int(max(0, -delay) * 48_000)) + voice
         let estimator = DelayEstimator()
         var last: DelayEstimator.Estimate?
@@ -63,7 +63,7 @@ struct EchoPartsTests {
         #expect(estimate.clearness > 8)
     }
 
-    @Test("what was not played has no clear delay")
+    @Test("audio that was not played has no clear delay")
     func noDelay() throws {
         let (played, heard) = (Voice.woman(411).speak(seconds: 6), Voice.man(412).speak(seconds: 6))
         let estimator = DelayEstimator()
@@ -76,7 +76,7 @@ struct EchoPartsTests {
         }
     }
 
-    @Test("a delay is chosen when two estimates agree, and changed when four say so and nothing is helped")
+    @Test("two equal estimates select a delay; four change it if cancellation fails")
     func choice() {
         func estimate(_ milliseconds: Int64, clearness: Float = 10, gain: Float = 0.2) -> DelayEstimator.Estimate {
             DelayEstimator.Estimate(delay: .milliseconds(milliseconds), clearness: clearness, gain: gain)
@@ -89,7 +89,7 @@ struct EchoPartsTests {
         #expect(choice.consider(estimate(40), chosen: none, isHelping: false) == nil)
         let first = choice.consider(estimate(42), chosen: none, isHelping: false)
         #expect(first == .milliseconds(42) - DelayChoice.lead)
-        // What the filter reaches anyway is no reason.
+        // A delay that the filter covers anyway is no reason for a change.
         for _ in 0..<10 { #expect(choice.consider(estimate(60), chosen: first, isHelping: false) == nil) }
         for _ in 0..<10 { #expect(choice.consider(estimate(150), chosen: first, isHelping: true) == nil) }
         #expect(choice.consider(estimate(40), chosen: first, isHelping: false) == nil)
@@ -97,12 +97,12 @@ struct EchoPartsTests {
         #expect(choice.consider(estimate(151), chosen: first, isHelping: false) == .milliseconds(143))
     }
 
-    @Test("gains are applied as they are asked for, and nothing is delayed")
+    @Test("gains are applied as requested, without a delay")
     func minimumPhase() {
         let transform = RealTransform(length: EchoBlock.transformLength)
         for (low, high) in [(1.0, 1.0), (0.5, 0.5), (1.0, 0.1), (0.05, 1.0)] {
             let shaper = MinimumPhase(transform: transform)
-            // From one gain below 2 kHz to another above 4 kHz.
+            // The gains are constant below 2 kHz and above 4 kHz, with different values.
             let gains = buffer(
                 (0..<EchoBlock.binCount).map { bin in
                     let share = min(1, max(0, (Double(bin) * 93.75 - 2_000) / 2_000))
@@ -126,7 +126,7 @@ struct EchoPartsTests {
                 #expect(abs(level / gain - 1) < 0.1, "\(level) for \(gain) at \(frequency) Hz")
                 if low == high { #expect(worst < 3) }
             }
-            // An impulse comes out at once.
+            // An impulse has no delay.
             let quiet = MinimumPhase(transform: transform)
             for _ in 0..<4 { quiet.apply(gains, to: buffer([Double](repeating: 0, count: 240))) }
             let block = buffer((0..<240).map { $0 == 20 ? 10_000 : 0 })
@@ -137,7 +137,7 @@ struct EchoPartsTests {
         }
     }
 
-    @Test("what was played is read between its samples, at any pace")
+    @Test("played audio is read between its samples, at any rate")
     func reference() {
         let sound = PlayedAudio()
         let loudspeaker = Loudspeaker(of: sound)
@@ -163,13 +163,13 @@ struct EchoPartsTests {
             }
         }
         #expect(worst < 1, "\(worst)")
-        // Some jitter is no jump; a hole is.
+        // Small jitter is no jump, but a gap is.
         let next = first + 14_400 + 20 * 240
         #expect(!reference.resume(at: next + 30, pace: pace))
         #expect(reference.resume(at: next + 4_000, pace: pace))
     }
 
-    @Test("a sixth of the samples keeps speech and folds nothing", arguments: [(500.0, 1.0), (2_500, 1), (5_500, 0)])
+    @Test("a sixth of the samples keeps speech without aliasing", arguments: [(500.0, 1.0), (2_500, 1), (5_500, 0)])
     func decimator(_ frequency: Double, _ gain: Double) {
         var decimator = Decimator(blockLength: 240)
         let target = VectorBuffer(count: 40)

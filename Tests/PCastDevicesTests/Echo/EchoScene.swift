@@ -4,26 +4,25 @@ import PCastCore
 @testable import PCastDevices
 @testable import PCastIO
 
-/// A call in a simulated room: somebody far away is played, somebody near speaks, and a canceller stands between the
-/// microphone and whoever listens.
+/// A call in a simulated room. The far speaker is played, the near speaker speaks, and a canceller processes the
+/// microphone's audio.
 struct EchoScene {
     static let origin = Instant(nanoseconds: 3_000_000_000_000)
 
-    /// What is played, 16 bits at 48 kHz.
+    /// The played audio, 16 bits at 48 kHz.
     var played: [Int16]
 
-    /// What the microphone hears, a channel each.
+    /// The audio that the microphone records, one array for each channel.
     var heard: [[Int16]]
 
-    /// The near speech in it.
+    /// The near speech in the recorded audio.
     var near: [Double]
 
-    /// Whether the instants of the microphone's frames follow its clock, as a fitted clock's do, or its count of
-    /// samples.
+    /// Whether the times of the microphone's frames follow its clock, as a fitted clock's do, or its count of samples.
     var clockIsTold = true
     var drift = 0.0
 
-    /// Frames that were lost before they reached the canceller.
+    /// The frames that were lost before they reached the canceller.
     var lost = Range<Int>(uncheckedBounds: (0, 0))
 
     init(far: [Double], near: [Double], room: SimulatedRoom) {
@@ -33,8 +32,8 @@ struct EchoScene {
         heard = [room.hear(echo: room.echo(of: played.map { Double($0) }), speech: near)]
     }
 
-    /// What comes out of the canceller, a channel each; frames that were lost are silence. `visit` sees each frame's
-    /// number before the frame goes in.
+    /// Returns the output of the canceller, one array for each channel; lost frames are silence. `visit` receives each
+    /// frame's number before the frame is processed.
     func run(
         _ canceller: EchoCanceller, into loudspeaker: Loudspeaker, visit: (Int) -> Void = { _ in }
     ) -> [[Int16]] {
@@ -42,7 +41,7 @@ struct EchoScene {
         var told = 0
         var random = SeededRandom(seed: 5)
         for frame in 0..<heard[0].count / 960 {
-            // A device is given its sound some 30 ms before it is heard.
+            // A device gets its audio about 30 ms before it is audible.
             while told < min(played.count, (frame + 1) * 960 + 1_440) {
                 let count = min(480, played.count - told)
                 let instant = Self.origin + ClockRate.opus.span(ofTicks: Int64(told))
@@ -74,7 +73,7 @@ struct EchoScene {
         return cleaned
     }
 
-    /// As `run`, of one channel, with a canceller of its own.
+    /// Runs one channel with its own canceller.
     func run(mode: AudioEchoCancellationMode = .automatic) -> (cleaned: [Int16], status: EchoCancellerStatus) {
         let sound = PlayedAudio()
         let canceller = EchoCanceller(channels: heard.count, mode: mode, played: sound)
@@ -82,14 +81,14 @@ struct EchoScene {
         return (cleaned[0], canceller.status)
     }
 
-    /// By how much less is left than was heard, in decibels, from a second to another.
+    /// Returns the reduction of the echo in decibels, between two seconds.
     func reduction(_ cleaned: [Int16], _ seconds: ClosedRange<Double>, channel: Int = 0) -> Double {
         let range = Int(seconds.lowerBound * 48_000)..<Int(seconds.upperBound * 48_000)
         let before = power(heard[channel][range].map { Double($0) })
         return 10 * log10(before / (power(cleaned[range].map { Double($0) }) + 1e-3))
     }
 
-    /// How alike what is left and the near speech are: 1 for the same, 0 for nothing in common.
+    /// Returns the correlation of the result with the near speech: 1 for equal, 0 for unrelated.
     func likeness(_ cleaned: [Int16], _ seconds: ClosedRange<Double>) -> Double {
         var (product, left, right) = (0.0, 1e-9, 1e-9)
         for index in Int(seconds.lowerBound * 48_000)..<Int(seconds.upperBound * 48_000) {
@@ -103,7 +102,7 @@ struct EchoScene {
 }
 
 extension [Double] {
-    /// Silence but from a second to another.
+    /// Returns the samples between two seconds, and silence otherwise.
     func only(_ seconds: ClosedRange<Double>) -> [Double] {
         enumerated().map { seconds.contains(Double($0.offset) / 48_000) ? $0.element : 0 }
     }

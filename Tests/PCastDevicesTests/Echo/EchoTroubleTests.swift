@@ -5,8 +5,8 @@ import Testing
 @testable import PCastDevices
 @testable import PCastIO
 
-/// What happens to echoes in real life: rooms that change, sound that pauses, samples that are lost.
-@Suite("Echo cancellation in trouble", .serialized)
+/// Echoes under realistic conditions: changing rooms, pauses and lost samples.
+@Suite("Echo cancellation under difficult conditions", .serialized)
 struct EchoTroubleTests {
     private func scene(
         _ seed: UInt64, seconds: Double, far: ClosedRange<Double>? = nil, near: ClosedRange<Double>? = nil,
@@ -20,7 +20,7 @@ struct EchoTroubleTests {
             room: room ?? SimulatedRoom(seed: seed + 2))
     }
 
-    @Test("a path that changes is learnt again")
+    @Test("a path that changes is learned again")
     func changedPath() {
         var scene = scene(201, seconds: 18)
         let other = SimulatedRoom(seed: 999)
@@ -43,7 +43,7 @@ struct EchoTroubleTests {
         #expect(scene.reduction(cleaned, 10...16) >= 25)
     }
 
-    @Test("a microphone that is muted and heard again")
+    @Test("echo is cancelled after a microphone was muted")
     func muted() {
         var scene = scene(221, seconds: 18)
         for index in (6 * 48_000)..<(10 * 48_000) { scene.heard[0][index] = 0 }
@@ -52,7 +52,7 @@ struct EchoTroubleTests {
         #expect(scene.reduction(cleaned, 14...18) >= 30)
     }
 
-    @Test("after a pause of the far end nothing has to be learnt again")
+    @Test("after a pause of the far end nothing must be learned again")
     func pause() {
         var scene = scene(231, seconds: 18)
         let silent = (7 * 48_000)..<(13 * 48_000)
@@ -61,12 +61,12 @@ struct EchoTroubleTests {
         scene.heard[0] = room.hear(echo: room.echo(of: scene.played.map { Double($0) }), speech: [])
         let (cleaned, _) = scene.run()
         #expect(scene.reduction(cleaned, 4...7) >= 30)
-        // In between it is off, and what the microphone hears is untouched.
+        // The canceller is off during the pause, and leaves the microphone's audio unchanged.
         #expect(cleaned[(9 * 48_000)..<(12 * 48_000)] == scene.heard[0][(9 * 48_000)..<(12 * 48_000)])
         #expect(scene.reduction(cleaned, 13.1...14) >= 20)
     }
 
-    @Test("frames that a device loses do not lose the alignment")
+    @Test("frames that a device loses do not break the alignment")
     func lostFrames() {
         var scene = scene(241, seconds: 14)
         scene.lost = 400..<423
@@ -76,10 +76,10 @@ struct EchoTroubleTests {
         #expect(abs(status.clockDrift - 50) < 12)
     }
 
-    @Test("a loudspeaker that runs dry and begins again")
+    @Test("echo is cancelled after an underrun of the audio output")
     func underrun() {
         var scene = scene(251, seconds: 16)
-        // 300 ms of what was to be played come that much later: in the air, and in what is told.
+        // The playback is 300 ms later from here on, in the room and in the reports.
         let gap = 14_400
         scene.played.insert(contentsOf: [Int16](repeating: 0, count: gap), at: 7 * 48_000)
         scene.played.removeLast(gap)
@@ -90,7 +90,7 @@ struct EchoTroubleTests {
         #expect(scene.reduction(cleaned, 9...16) >= 30)
     }
 
-    @Test("somebody near who speaks all the time is heard while the echo is learnt")
+    @Test("a near speaker is audible while the echo is learned")
     func doubleTalkFromTheStart() {
         let scene = scene(261, seconds: 16, near: 0.5...16)
         let (cleaned, _) = scene.run()
@@ -98,7 +98,7 @@ struct EchoTroubleTests {
         #expect(scene.likeness(cleaned, 2...16) > scene.likeness(scene.heard[0], 2...16))
     }
 
-    @Test("with headphones there is no echo, and near speech stays what it is")
+    @Test("headphones make no echo, and near speech is unchanged")
     func headphones() {
         let room = SimulatedRoom(seed: 273, echo: -90)
         let scene = scene(271, seconds: 12, near: 1...12, room: room)
@@ -106,7 +106,7 @@ struct EchoTroubleTests {
         #expect(scene.likeness(cleaned, 1...11.9) >= 0.99)
     }
 
-    @Test("headphones that are put on while it runs keep near speech")
+    @Test("connecting headphones during a call keeps near speech")
     func headphonesLater() {
         var scene = scene(281, seconds: 18, near: 9...18)
         let room = SimulatedRoom(seed: 283, echo: -90)
@@ -116,7 +116,7 @@ struct EchoTroubleTests {
         #expect(scene.likeness(cleaned, 10...17.9) >= 0.8)
     }
 
-    @Test("two channels hear two paths, and both are freed of them")
+    @Test("the echo of two channels over two paths is cancelled in both")
     func stereo() {
         var scene = scene(291, seconds: 16, near: 12...16)
         let other = SimulatedRoom(seed: 298)
@@ -131,11 +131,11 @@ struct EchoTroubleTests {
         }
     }
 
-    @Test("a louder room, a fainter one, a noisy one", arguments: [(0.0, 10.0), (-20, 10), (-6, 60)])
+    @Test("echo is cancelled if it is loud, faint or noisy", arguments: [(0.0, 10.0), (-20, 10), (-6, 60)])
     func levels(_ echo: Double, _ noise: Double) {
         let scene = scene(301, seconds: 20, near: 13...20, room: SimulatedRoom(seed: 303, echo: echo, noise: noise))
         let (cleaned, _) = scene.run()
-        // What can be taken away at most is what rises above the noise, which stays.
+        // At most the part of the echo above the noise can be removed.
         let heard = power(scene.heard[0][(5 * 48_000)..<(12 * 48_000)].map { Double($0) })
         let most = 10 * log10(heard / (noise * noise))
         #expect(scene.reduction(cleaned, 5...12) >= min(35, most - 3))

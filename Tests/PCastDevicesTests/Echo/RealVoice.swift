@@ -2,7 +2,7 @@ import Foundation
 import PCastCodecs
 import PCastIO
 
-/// A voice of flite, a small speech synthesizer that speaks in pieces of recorded speech.
+/// A voice of flite, a small speech synthesizer that combines recorded speech.
 struct RealVoice {
     private static let program = "/usr/bin/flite"
 
@@ -18,13 +18,13 @@ struct RealVoice {
 
     let name: String
 
-    /// Nil where there is no flite.
+    /// Returns nil if flite is not installed.
     init?(_ name: String) {
         guard FileManager.default.isExecutableFile(atPath: Self.program) else { return nil }
         self.name = name
     }
 
-    /// Samples at 48 kHz whose root mean square is `level`.
+    /// Returns samples at 48 kHz with a root mean square of `level`.
     func speak(seconds: Double, level: Double = 3_000) throws -> [Double] {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).wav")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -37,7 +37,7 @@ struct RealVoice {
         return line.map { $0 * scale }
     }
 
-    /// Of a mono file of 16 bits as flite writes it: a header of 44 bytes, the rate at byte 24.
+    /// Reads a mono file of 16 bits as flite writes it: a header of 44 bytes with the rate at byte 24.
     private static func samples(ofWave data: Data) throws -> [Double] {
         let bytes = [UInt8](data)
         let rate = Int(bytes[24]) | Int(bytes[25]) << 8

@@ -1,7 +1,7 @@
 import Glibc
 import PCastNetworkEmulation
 
-/// The same numbers for the same seed, on every machine.
+/// A generator of the same numbers for the same seed, on every machine.
 struct SeededRandom: RandomNumberGenerator {
     private var generator: SeededGenerator
 
@@ -9,13 +9,13 @@ struct SeededRandom: RandomNumberGenerator {
 
     mutating func next() -> UInt64 { generator.next() }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     mutating func uniform() -> Double { Double(next() >> 11) / Double(1 << 53) }
 
     mutating func uniform(_ range: ClosedRange<Double>) -> Double {
         range.lowerBound + uniform() * (range.upperBound - range.lowerBound)
     }
 
-    /// Of the normal distribution (Box and Muller).
+    /// Returns a normally distributed value (Box and Muller).
     mutating func normal() -> Double { (-2 * log(1 - uniform())).squareRoot() * cos(2 * .pi * uniform()) }
 }

@@ -5,29 +5,29 @@ import PCastCore
 @testable import PCastDevices
 @testable import PCastIO
 
-/// A room with a loudspeaker, a microphone and somebody in it: what the microphone hears, sample by sample.
+/// A room with an audio output, a microphone and a speaker. It computes the microphone's samples.
 struct SimulatedRoom {
-    /// Of the response, which is drawn by it.
+    /// The seed of the random response.
     var seed: UInt64
 
-    /// How much quieter than it was played the echo is, in decibels.
+    /// The attenuation of the echo relative to the played audio, in decibels.
     var echo = -6.0
 
-    /// How long devices hold the sound back.
+    /// The delay of the devices in seconds.
     var delay = 0.04
 
-    /// By how much the microphone's clock is slow, in parts per million.
+    /// The amount by which the microphone's clock is slow, in parts per million.
     var drift = 50.0
 
-    /// Of the microphone, root mean square: -70 dB of full scale.
+    /// The noise of the microphone, root mean square: -70 dB of full scale.
     var noise = 10.0
 
-    /// By how much the response has fallen at its end, after 120 ms, in decibels.
+    /// The decay of the response at its end, after 120 ms, in decibels.
     var decay = 60.0
 
     static let length = 0.12
 
-    /// What the microphone hears of what is played.
+    /// Returns the echo of played audio at the microphone.
     func echo(of played: [Double]) -> [Double] {
         let response = Convolution(response())
         var echo = response.apply(to: played)
@@ -37,7 +37,7 @@ struct SimulatedRoom {
         return resampled(delayed, count: played.count)
     }
 
-    /// The echo, the speech of somebody in the room, and the noise of the microphone, as 16 bits.
+    /// Returns the sum of the echo, the near speech and the microphone's noise, as 16 bits.
     func hear(echo: [Double], speech: [Double]) -> [Int16] {
         var random = SeededRandom(seed: seed &+ 77)
         return echo.indices.map { index in
@@ -55,7 +55,7 @@ struct SimulatedRoom {
         }
     }
 
-    /// As it is by the microphone's clock.
+    /// Returns the audio at the rate of the microphone's clock.
     private func resampled(_ sound: [Double], count: Int) -> [Double] {
         if drift == 0 { return Array(sound[..<count]) }
         var line = FractionalResampler(channels: 1, step: 1)
@@ -71,7 +71,7 @@ func power(_ sound: some Collection<Double>) -> Double {
     sound.reduce(1e-12) { $0 + $1 * $1 } / Double(max(1, sound.count))
 }
 
-/// A long filter, applied by its spectrum in pieces.
+/// A long filter that is applied in blocks, by its spectrum.
 private struct Convolution {
     private let transform = RealTransform(length: 16_384)
     private let response = Spectrum(count: 8_192)

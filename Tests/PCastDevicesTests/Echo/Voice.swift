@@ -1,12 +1,12 @@
 import Glibc
 
-/// Something like speech, by a seed: voiced sounds of a moving pitch through moving formants, hisses and stops, in
-/// words and sentences with pauses between them.
+/// Audio that resembles speech, from a seed. It has voiced sounds with a changing pitch and changing formants,
+/// fricatives and stops. Words and sentences have pauses between them.
 struct Voice {
-    /// Of the voice, in hertz, about.
+    /// The approximate pitch of the voice in hertz.
     var pitch: Double
 
-    /// Of the formants, against a man's.
+    /// The size of the formants relative to a man's.
     var size: Double
     var seed: UInt64
 
@@ -21,7 +21,7 @@ struct Voice {
 
     private static let rate = 48_000.0
 
-    /// Samples at 48 kHz whose root mean square is `level`.
+    /// Returns samples at 48 kHz with a root mean square of `level`.
     func speak(seconds: Double, level: Double = 3_000) -> [Double] {
         var random = SeededRandom(seed: seed)
         var speech: [Double] = []
@@ -65,7 +65,7 @@ struct Voice {
             phase += pitch * melody / Self.rate
             var pulse = 0.0
             if phase >= 1 {
-                // Not quite regular, as nobody's is.
+                // The period varies slightly, as in a real voice.
                 phase -= 1 + random.uniform(-0.01...0.01)
                 pulse = 1
                 loudness *= random.uniform(0.96...1.04)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("The place of a source", .timeLimit(.minutes(5)))
+@Suite("The source slot of a track", .timeLimit(.minutes(5)))
 struct SourceSlotTests {
-    @Test("a device that vanishes is stood in for at once, and goes on when it is back")
+    @Test("a lost device is replaced at once, and continues when it is back")
     func absence() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -26,7 +26,7 @@ struct SourceSlotTests {
         #expect(bench.latest.isStopped)
     }
 
-    @Test("a device that stays away too long fails the track, and says why")
+    @Test("a device that stays away too long fails the track with a reason")
     func impatience() async throws {
         let bench = Bench()
         let slot = try bench.slot(timeout: .milliseconds(1))
@@ -40,7 +40,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("another source takes over without an end, and the former is stopped and not heard again")
+    @Test("another source replaces the first without an end, and the first is stopped and silent")
     func replacement() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -53,7 +53,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a format that cannot be had leaves the track as it was", arguments: [true, false])
+    @Test("an unavailable format leaves the track unchanged", arguments: [true, false])
     func failedReplacement(isSameDevice: Bool) async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -66,7 +66,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a source that starts to fail when it takes over leaves the track as it was")
+    @Test("a source that fails to start leaves the track unchanged")
     func failedStart() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -81,7 +81,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a source that ends while it takes over is stood in for like any other")
+    @Test("a source that ends during its start is replaced like any other")
     func endsWhileTaking() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -92,7 +92,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a slot that has not been started can be given another source")
+    @Test("a slot that has not started accepts another source")
     func replacedBeforeStart() async throws {
         let bench = Bench()
         let slot = try bench.slot(start: false)
@@ -103,7 +103,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a resting slot has given its device back, and takes it again")
+    @Test("a paused slot releases its device, and opens it again")
     func rest() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -117,7 +117,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a device that is gone when it is wanted again is stood in for, and waited for")
+    @Test("a device that is missing on resume is replaced and awaited")
     func resumeWithoutDevice() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -132,7 +132,7 @@ struct SourceSlotTests {
         slot.stop()
     }
 
-    @Test("a source's own end is told once, and nothing after stop")
+    @Test("a source's own end is reported once, and never after a stop")
     func ends() async throws {
         let bench = Bench()
         let slot = try bench.slot()
@@ -149,7 +149,7 @@ struct SourceSlotTests {
         #expect(other.ends == 0 && other.samples == 0)
     }
 
-    @Test("stop works from within a delivery")
+    @Test("a delivery can stop the slot")
     func stopFromDelivery() throws {
         let bench = Bench()
         let slot = try bench.slot(start: false)
@@ -160,7 +160,7 @@ struct SourceSlotTests {
     }
 }
 
-/// A device that tests plug in and out, and what came through the slot.
+/// A device that tests connect and disconnect, and the samples that the slot delivered.
 private final class Bench: Sendable {
     private let sources = Mutex<[ScriptedSource]>([])
     private let plugged = Mutex(true)
@@ -188,8 +188,8 @@ private final class Bench: Sendable {
         return source
     }
 
-    /// - Parameter patience: longer than a test may last, where it is not what is examined: a busy machine lets this test
-    ///   wait while the slot's own thread runs.
+    /// Creates a source. The timeout is longer than the test unless it is examined, because on a busy machine the test
+    /// may wait while the source's own thread runs.
     func slot(timeout: TimeSpan = .seconds(3_600), start: Bool = true) throws -> SwitchableSource<String> {
         let slot = SwitchableSource<String>(
             name: "bench", source: try open(), timeout: timeout,
@@ -229,7 +229,7 @@ private final class Bench: Sendable {
     }
 }
 
-/// A source that delivers what the test says.
+/// A source that delivers the samples of the test.
 private final class ScriptedSource: MediaSource {
     typealias Sample = String
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Pictures of a stream whose source changes")
+@Suite("Frames of a stream whose source changes")
 struct VideoInputTests {
     private func request(width: Double, rate: Double = 50) -> VideoRequest {
         VideoRequest(
@@ -17,7 +17,7 @@ struct VideoInputTests {
             ])
     }
 
-    @Test("another size is had while the stream runs, and its time goes on")
+    @Test("the size changes while the stream runs, and its time continues")
     func resize() async throws {
         let input = try VideoInput(request(width: 128))
         let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
@@ -38,7 +38,7 @@ struct VideoInputTests {
         #expect(input.selection?.device.info.deviceType == .synthetic)
     }
 
-    @Test("a demand that cannot be met is named, and the pictures stay as they were")
+    @Test("an unmet required constraint is named, and the frames stay unchanged")
     func unmet() throws {
         let input = try VideoInput(request(width: 128))
         defer { input.stop() }
@@ -57,7 +57,7 @@ struct VideoInputTests {
         #expect(input.dimensions == Dimensions(width: 128, height: 64))
     }
 
-    @Test("at rest nothing is delivered, and afterwards the time has gone on")
+    @Test("a paused stream delivers nothing, and its time continues afterwards")
     func rest() async throws {
         let input = try VideoInput(request(width: 128))
         let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
@@ -74,7 +74,7 @@ struct VideoInputTests {
         input.stop()
     }
 
-    @Test("a stream on demand that was never started rests at once, and starts when it is wanted")
+    @Test("an on-demand stream that never started is paused at once, and starts on demand")
     func restBeforeStart() async throws {
         let input = try VideoInput(request(width: 128))
         input.rest()
@@ -94,7 +94,7 @@ struct VideoInputTests {
 struct TrackTimelineTests {
     private let origin = WallTime(millisecondsSinceEpoch: 1_000_000)
 
-    @Test("pictures stand where they were captured, each later than the one before")
+    @Test("frames have their capture times, each later than the one before")
     func pictures() {
         var timeline = FrameTimeline()
         #expect(timeline.place(origin).ticks == 0)
@@ -103,7 +103,7 @@ struct TrackTimelineTests {
         #expect(timeline.place(origin + .milliseconds(80)).ticks == 7_200)
     }
 
-    @Test("sound that runs on is counted, a gap is left, and what comes twice is left out")
+    @Test("continuous audio is counted, a gap is kept, and repeated audio is dropped")
     func sound() {
         var timeline = AudioTimeline()
         #expect(timeline.place(origin, samples: 960)?.ticks == 0)

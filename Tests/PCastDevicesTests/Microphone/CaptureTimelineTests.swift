@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastDevices
 
-/// A sound card on virtual time that captures a tone which is pure in real time, whatever the card's crystal does.
+/// A sound card on virtual time. It captures a tone that is pure in real time, despite the drift of the card's clock.
 private struct SimulatedCard {
     let rate: Double
     let drift: Double
@@ -15,10 +15,10 @@ private struct SimulatedCard {
     var start = Instant(nanoseconds: 3_000_000_000)
     var position: Int64 = 0
 
-    /// The card's samples a second of real time.
+    /// The number of samples per second of real time.
     var pace: Double { rate * (1 + drift * 1e-6) }
 
-    /// Hands over what was captured until `now`, and the time, somewhat late.
+    /// Delivers the samples that were captured until `now`, with a slightly late time.
     mutating func hand(over timeline: inout CaptureTimeline, at now: Instant) {
         let end = Int64((now - start).seconds * pace)
         let samples = (position..<end).map { index in
@@ -35,10 +35,10 @@ extension Instant {
     fileprivate static let zero = Instant(nanoseconds: 0)
 }
 
-@Suite("Frames on the machine's clock from a card on its own")
+@Suite("Frames on the machine's clock from a card with its own clock")
 struct CaptureTimelineTests {
     @Test(
-        "a card that is too fast or too slow: the count of samples is the time, and the tone is what it was",
+        "a card that is too fast or too slow: the number of samples is the time, and the tone is unchanged",
         arguments: [-200.0, 0, 200], [44_100.0, 48_000])
     func drift(_ drift: Double, _ rate: Double) throws {
         var card = SimulatedCard(rate: rate, drift: drift, jitter: .milliseconds(2))
@@ -50,21 +50,21 @@ struct CaptureTimelineTests {
             card.hand(over: &timeline, at: now)
             while let frame = timeline.next() { frames.append(frame) }
         }
-        // A minute of sound, less what is on its way.
+        // There is a minute of audio, minus the audio in the buffers.
         #expect((2_997...3_001).contains(frames.count), "\(frames.count) frames")
         #expect(timeline.silentSamples == 0)
         for (index, frame) in frames.enumerated() {
             #expect(frame.ticks == Int64(index) * 960 && frame.samples.count == 960)
             #expect(frame.start - frames[0].start == .milliseconds(20 * Int64(index)))
         }
-        // After what it takes to learn, each sample is what was heard at its instant: within the mean of the jitter.
+        // After it has learned the rate, each sample has its capture time, within the mean of the jitter.
         for frame in frames.dropFirst(500) {
             let error = phaseError(of: frame, frequency: card.frequency)
             #expect(abs(error - 1) < 0.8, "off by \(error) ms at \(frame.ticks)")
         }
     }
 
-    /// How much later than it says the frame's tone is, in milliseconds.
+    /// Returns how much later the frame's tone is than its time, in milliseconds.
     private func phaseError(of frame: CaptureTimeline.Frame, frequency: Double) -> Double {
         var (sine, cosine) = (0.0, 0.0)
         for (index, sample) in frame.samples.enumerated() {
@@ -75,7 +75,7 @@ struct CaptureTimelineTests {
         return atan2(cosine, sine) / (2 * .pi * frequency) * 1_000 * -1
     }
 
-    @Test("the pace never bends so that it could be heard: no step between samples is larger than the tone's own")
+    @Test("the rate never changes audibly: no step between samples exceeds that of the tone")
     func smooth() throws {
         var card = SimulatedCard(rate: 48_000, drift: 150, jitter: .milliseconds(4))
         var timeline = CaptureTimeline(rate: 48_000, channels: 1)
@@ -93,7 +93,7 @@ struct CaptureTimelineTests {
         }
     }
 
-    @Test("what an overrun loses is silence of its length, and the time goes on as if nothing had been")
+    @Test("audio that an overrun loses is silence of its length, and the time continues")
     func overrun() throws {
         var card = SimulatedCard(rate: 48_000, drift: 50, jitter: .zero)
         var timeline = CaptureTimeline(rate: 48_000, channels: 1)
@@ -103,7 +103,7 @@ struct CaptureTimelineTests {
             card.hand(over: &timeline, at: begin + .milliseconds(10 * step))
             while let frame = timeline.next() { frames.append(frame) }
         }
-        // Nobody reads for 300 ms; then the card begins again, with samples of its own count.
+        // Nothing is read for 300 ms. Then the card restarts with a new count of samples.
         timeline.restart()
         card.start = begin + .milliseconds(5_300)
         card.position = 0
@@ -116,7 +116,7 @@ struct CaptureTimelineTests {
             #expect(frame.start - frames[0].start == .milliseconds(20 * Int64(index)))
         }
         #expect((397...400).contains(frames.count))
-        // A reach of the resampler at the end of the first stretch is lost too.
+        // A filter length of the resampler at the end of the first part is lost as well.
         #expect(abs(Double(timeline.silentSamples) - 14_400) < 1_100, "\(timeline.silentSamples)")
         let silent = frames.filter { $0.samples.allSatisfy { $0 == 0 } }
         #expect(silent.count >= 14 && silent.allSatisfy { (240...270).contains($0.ticks / 960) })
@@ -150,14 +150,14 @@ struct CaptureTimelineTests {
         #expect(try #require(frames.last).start - frames[0].start > .seconds(3_600))
     }
 
-    @Test("samples that the driver loses without a word are missed by their time, and become silence")
+    @Test("unreported losses of the driver are detected by time, and become silence")
     func lost() throws {
         var card = SimulatedCard(rate: 48_000, drift: -30, jitter: .milliseconds(1))
         var timeline = CaptureTimeline(rate: 48_000, channels: 1)
         let begin = card.start
         var frames: [CaptureTimeline.Frame] = []
         for step in 1...1_000 as ClosedRange<Int64> {
-            // At 5 s the card forgets 60 ms: its count goes on with what comes after.
+            // At 5 s the card loses 60 ms. Its count continues with the next samples.
             if step == 500 { card.start = begin + .milliseconds(60) }
             if step < 500 || step > 506 { card.hand(over: &timeline, at: begin + .milliseconds(10 * step)) }
             while let frame = timeline.next() { frames.append(frame) }
@@ -166,7 +166,7 @@ struct CaptureTimelineTests {
         #expect((496...500).contains(frames.count))
     }
 
-    @Test("two channels stay in their order")
+    @Test("two channels keep their order")
     func stereo() {
         var timeline = CaptureTimeline(rate: 48_000, channels: 2)
         let begin = Instant(nanoseconds: 1_000_000_000)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import PCastDevices
 
-/// A folder that looks like /sys.
+/// A folder with the structure of /sys.
 private final class FakeSysfs {
     let root = NSTemporaryDirectory() + "sysfs-" + UUID().uuidString
 
     deinit { try? FileManager.default.removeItem(atPath: root) }
 
-    /// - Parameter device: where the card hangs, below `devices`; its folders up to there are devices.
+    /// Creates folders of cards. `device` is the path of a card below `devices`, in which each folder is a device.
     init(cards: [(number: Int, id: String, device: String, captures: [Int])]) throws {
         try folder("class/sound")
         for card in cards {
@@ -32,7 +32,7 @@ private final class FakeSysfs {
         }
     }
 
-    /// Makes a device one on USB.
+    /// Makes a device a USB device.
     func usb(_ path: String, _ attributes: [String: String]) throws {
         try folder("bus/usb")
         try write("devices/\(path)/uevent", "DEVTYPE=usb_device\n")
@@ -55,9 +55,9 @@ private final class FakeSysfs {
     }
 }
 
-@Suite("What microphones are called")
+@Suite("The names of microphones")
 struct MicrophoneAddressTests {
-    /// A card that is built in, one that only plays, and two USB microphones of which one has a serial number.
+    /// Returns a built-in card, one that only plays, and two USB microphones of which one has a serial number.
     private func cards(alike: Bool = false) throws -> [SoundCard] {
         let sysfs = try FakeSysfs(cards: [
             (0, "PCH", "pci0000:00/0000:00:1f.3", [0, 2]),
@@ -87,7 +87,7 @@ struct MicrophoneAddressTests {
         }
     }
 
-    @Test("cards that capture are found, with what USB hardware says of itself")
+    @Test("cards that capture are found, with the properties of USB hardware")
     func found() throws {
         let cards = try cards()
         try #require(cards.map(\.number) == [0, 3, 4] && cards.map(\.captureDevices) == [[0, 2], [0], [0]])
@@ -99,7 +99,7 @@ struct MicrophoneAddressTests {
         #expect(SoundCard.all(root: "/nowhere").isEmpty)
     }
 
-    @Test("identifiers are made of what stays: not of the kernel's numbers")
+    @Test("identifiers consist of stable properties, not of the kernel's numbers")
     func identifiers() throws {
         let cards = try cards()
         #expect(
@@ -108,7 +108,7 @@ struct MicrophoneAddressTests {
             ])
     }
 
-    @Test("two devices alike are told apart by where they are plugged in, and the first keeps the name that it had")
+    @Test("two equal devices differ by their ports, and the first keeps its name")
     func alike() throws {
         let cards = try cards(alike: true)
         let name = "usb-C-Media_Inc._USB_Mic_A_1_7"
@@ -117,7 +117,7 @@ struct MicrophoneAddressTests {
         #expect(MicrophoneAddress.device(named: "\(name),DEV=0", among: cards)?.card.number == 3)
     }
 
-    @Test("an identifier leads to what alsa-lib opens, and a name of alsa-lib's stays as it is")
+    @Test("an identifier maps to alsa-lib's name, and a name of alsa-lib stays unchanged")
     func lookup() throws {
         let cards = try cards()
         func address(_ id: String?, hasDefault: Bool = true) throws -> MicrophoneAddress {
@@ -129,14 +129,14 @@ struct MicrophoneAddressTests {
         #expect(try address("CARD=PCH,DEV=2").pcmName == "hw:0,2")
         #expect(try address("plughw:7").pcmName == "plughw:7")
         #expect(try address(nil).pcmName == "default" && (try address(nil).description == "microphone"))
-        // What is plugged in was plugged in on purpose.
+        // A device that was plugged in is preferred, because this was intentional.
         #expect(try address(nil, hasDefault: false).pcmName == "hw:3,0")
         #expect(throws: DeviceError.notFound("microphone", lookedIn: "/dev/snd")) {
             _ = try MicrophoneAddress(id: nil, cards: [], hasDefault: { false })
         }
     }
 
-    @Test("what the driver of USB sound lists is read: rates one by one and as a range, and only of capture")
+    @Test("the list of the USB audio driver is parsed: single rates and ranges, and only for capture")
     func usbStream() {
         let text = """
             C-Media USB Mic at usb-0000:00:14.0-2, full speed : USB Audio
@@ -173,7 +173,7 @@ struct MicrophoneAddressTests {
         #expect(CaptureLimits(usbStream: "Capture:\n Channels: 2\n Rates: 9 - 1 (continuous)")?.rates == [])
     }
 
-    @Test("menus name patterns in many ways, and other patterns are none of ours")
+    @Test("menus have many names for patterns, and other patterns are ignored")
     func patterns() {
         for name in ["Omnidirectional", "omni", "OMNI-DIRECTIONAL"] {
             #expect(PolarPattern(item: name) == .omnidirectional)

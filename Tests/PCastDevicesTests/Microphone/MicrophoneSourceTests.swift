@@ -5,7 +5,8 @@ import Testing
 
 @testable import PCastDevices
 
-/// alsa-lib's own code on PCMs that need no hardware: they hand over whatever is asked of them, so the source paces itself.
+/// Uses alsa-lib's own PCMs that need no hardware. They deliver as much as is requested, so the source must pace
+/// itself.
 @Suite("A microphone on alsa-lib's own devices", .serialized)
 struct MicrophoneSourceTests {
     private func frames(of source: MicrophoneSource, count: Int) async throws -> [AudioFrame] {
@@ -26,7 +27,7 @@ struct MicrophoneSourceTests {
     }
 
     @Test(
-        "frames come at the pace of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
+        "frames come at the rate of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
     )
     func pace(_ channels: AudioChannelLayout) async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration(channels: channels))
@@ -34,7 +35,7 @@ struct MicrophoneSourceTests {
         let start = ContinuousClock.now
         let frames = try await frames(of: source, count: 50)
         let passed = start.duration(to: .now)
-        // What the device had at once is four periods.
+        // The device initially had four periods.
         #expect(passed > .milliseconds(900), "a second of sound came in \(passed)")
         for (index, frame) in frames.enumerated() {
             #expect(frame.timestamp.ticks == Int64(index) * 960 && frame.channels == channels.channels)
@@ -45,7 +46,7 @@ struct MicrophoneSourceTests {
         #expect(source.statistics.frames >= 50 && source.statistics.xruns == 0)
     }
 
-    @Test("nothing is delivered after stop; stop without a start gives the device back, and twice is harmless")
+    @Test("nothing is delivered after a stop; a stop without a start releases the device, and twice is harmless")
     func stop() async throws {
         let unstarted = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         unstarted.stop()
@@ -60,7 +61,7 @@ struct MicrophoneSourceTests {
         #expect(count.withLock { $0 } == after && source.statistics.frames == after)
     }
 
-    @Test("it can be stopped from what it delivers to")
+    @Test("a delivery can stop the microphone")
     func stopFromWithin() async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         let (stream, continuation) = AsyncStream<Void>.makeStream()
@@ -73,7 +74,7 @@ struct MicrophoneSourceTests {
         source.stop()
     }
 
-    @Test("what is not there is not found, in a sentence that says where it was looked for")
+    @Test("a missing device is reported with the places of the search")
     func absent() {
         let error = #expect(throws: DeviceError.self) {
             _ = try MicrophoneSource(id: "hw:31,0", configuration: AudioConfiguration())
@@ -82,7 +83,7 @@ struct MicrophoneSourceTests {
         #expect(error?.description.contains("synthetic") == true)
     }
 
-    @Test("a wish for a polar pattern that no control can grant is told")
+    @Test("an ideal polar pattern that no control provides is reported")
     func pattern() throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         #expect(source.apply(AudioConfiguration()).isEmpty)
@@ -90,7 +91,7 @@ struct MicrophoneSourceTests {
         source.stop()
     }
 
-    @Test("every microphone that is listed has a name of its own, and can be asked what it can do")
+    @Test("every listed microphone has a unique name and reports its capabilities")
     func enumeration() {
         let devices = Microphones.enumerate()
         #expect(Set(devices.map(\.info.id)).count == devices.count)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("What sound cards hand over")
+@Suite("The sample formats of sound cards")
 struct SampleFormatTests {
     private func floats(_ format: SampleFormat, _ bytes: [UInt8]) -> [Float] {
         var samples: [Float] = [1, 2, 3]
@@ -11,25 +11,25 @@ struct SampleFormatTests {
         return samples
     }
 
-    @Test("every format is read as what it means: zero, half, the lowest, the highest")
+    @Test("every format is converted exactly: zero, half, the lowest, the highest")
     func formats() {
         #expect(
             floats(.signed16, [0, 0, 0x00, 0x40, 0x00, 0x80, 0xFF, 0x7F]) == [0, 0.5, -1, 32_767.0 / 32_768])
         #expect(floats(.signed32, [0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0x80]) == [0, 0.5, -1])
         #expect(
             floats(.packed24, [0, 0, 0, 0, 0, 0x40, 0, 0, 0x80, 0xFF, 0xFF, 0xFF]) == [0, 0.5, -1, -1.0 / 8_388_608])
-        // The highest byte is of no meaning.
+        // The highest byte has no meaning.
         #expect(floats(.signed24, [0, 0, 0x40, 0x55, 0, 0, 0x80, 0, 0, 0, 0xC0, 0xFF]) == [0.5, -1, -0.5])
         #expect(floats(.float, [0, 0, 0, 0x3F, 0, 0, 0x80, 0xBF]) == [0.5, -1])
     }
 
-    @Test("numbers that are none are silence")
+    @Test("invalid numbers are silence")
     func noNumbers() { #expect(floats(.float, [0, 0, 0xC0, 0x7F, 0, 0, 0x80, 0xFF]) == [0, 0]) }
 
-    @Test("a sample that is cut off is left out")
+    @Test("an incomplete sample is dropped")
     func cut() { #expect(floats(.packed24, [0, 0, 0x40, 9, 9]) == [0.5]) }
 
-    @Test("one channel is doubled, many are averaged in pairs")
+    @Test("one channel is doubled, and many are averaged in pairs")
     func mix() {
         func mixed(_ from: Int, _ to: Int, _ samples: [Float]) -> [Float] {
             var result: [Float] = []
@@ -44,7 +44,7 @@ struct SampleFormatTests {
         #expect(mixed(4, 1, [1, 0, 0, 0]) == [0.25])
     }
 
-    @Test("no more is taken than time has passed for")
+    @Test("no more is read than the elapsed time permits")
     func pace() {
         let start = Instant(nanoseconds: 1_000)
         var pace = SamplePace(rate: 48_000, capacity: 1_920, at: start)
@@ -53,10 +53,10 @@ struct SampleFormatTests {
         #expect(pace.allowed(at: start) == 0)
         #expect((pace.wait(for: 480) - .milliseconds(10)).magnitude < .microseconds(20))
         #expect(pace.allowed(at: start + .milliseconds(10)) == 480)
-        // The clock does not go back, and what was not taken is not owed.
+        // The clock never goes back, and unread audio gives no credit.
         #expect(pace.allowed(at: start) == 480)
         #expect(pace.allowed(at: start + .seconds(60)) == 1_920)
-        // A wait for more than there can be ends.
+        // A wait for more than the maximum ends.
         #expect(pace.wait(for: 5_000) == .zero)
         var taken = 0
         for step in 1...1_000 as ClosedRange<Int64> {
@@ -64,7 +64,7 @@ struct SampleFormatTests {
             pace.take(count)
             taken += count
         }
-        // The first ten milliseconds found the allowance full.
+        // The allowance was full for the first ten milliseconds.
         #expect(abs(taken - 1_920 - 480_480 + 480) < 2)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Accelerometers as the kernel's iio files show them")
+@Suite("Accelerometers in the kernel's iio files")
 struct AccelerometerTests {
     private static func read(_ folder: SensorFolder) throws -> Gravity {
         let accelerometer = try #require(Accelerometer.find(in: folder.folders))
@@ -25,7 +25,7 @@ struct AccelerometerTests {
         }
     }
 
-    @Test("without a scale the direction is known all the same")
+    @Test("the direction is known also without a scale")
     func noScale() async throws {
         try await SensorFolder.with { folder in
             try folder.write(
@@ -35,7 +35,7 @@ struct AccelerometerTests {
     }
 
     @Test(
-        "the mount matrix of any of its names is applied",
+        "the mount matrix is applied under any of its names",
         arguments: ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"])
     func matrix(_ name: String) async throws {
         try await SensorFolder.with { folder in
@@ -44,7 +44,7 @@ struct AccelerometerTests {
         }
     }
 
-    @Test("udev's hardware database corrects the firmware's matrix, by either name of its file")
+    @Test("udev's hardware database overrides the firmware's matrix, by either name of its file")
     func udevMatrix() async throws {
         let lines = ["I:1234", "E:ID_BUS=i2c", "E:ACCEL_MOUNT_MATRIX=-1, 0, 0; 0, -1, 0; 0, 0, 1", "G:systemd"]
         for file in ["+iio:iio:device0", "c243:0"] {
@@ -56,7 +56,7 @@ struct AccelerometerTests {
         }
     }
 
-    @Test("the one in the display is taken before one that says nothing, and the one in the base never")
+    @Test("an accelerometer in the display is preferred to an unspecified one, and one in the base is never used")
     func location() async throws {
         try await SensorFolder.with { folder in
             try folder.write(["name": "als", "in_illuminance_raw": "3"], device: 0)
@@ -73,7 +73,7 @@ struct AccelerometerTests {
         }
     }
 
-    @Test("what answers nonsense is told as no answer, and what is not there as nothing")
+    @Test("invalid values are reported as no answer, and a missing device as none")
     func nonsense() async throws {
         try await SensorFolder.with { folder in
             #expect(Accelerometer.find(in: folder.folders) == nil)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Watching how a device is held")
+@Suite("Watching the orientation of a device")
 struct AccelerometerWatchTests {
-    @Test("each new orientation is told once, and the thread ends with the last who follows", .timeLimit(.minutes(5)))
+    @Test("a new orientation is reported once, and the thread ends with its last subscriber", .timeLimit(.minutes(5)))
     func turns() async throws {
         try await SensorFolder.with { folder in
             let watch = AccelerometerWatch(folders: folder.folders)
@@ -19,7 +19,7 @@ struct AccelerometerWatchTests {
             #expect(await seen.next() == .some(.some(.none)))
             try folder.accelerometer(1_000, 0, 0)
             #expect(await seen.next() == .clockwise90)
-            // Laid on its back: nothing is told. Then upside down.
+            // Lying on its back causes no report. Then it is upside down.
             try folder.accelerometer(0, 0, -1_000)
             try folder.accelerometer(0, 1_000, 0)
             #expect(await seen.next() == .half)
@@ -39,7 +39,7 @@ struct AccelerometerWatchTests {
     }
 
     @Test(
-        "an accelerometer that goes and comes is found again, and the last orientation holds", .timeLimit(.minutes(5)))
+        "an accelerometer that returns is found again, and the last orientation remains", .timeLimit(.minutes(5)))
     func replugged() async throws {
         try await SensorFolder.with { folder in
             let watch = AccelerometerWatch(folders: folder.folders)
@@ -56,7 +56,7 @@ struct AccelerometerWatchTests {
         }
     }
 
-    @Test("whoever follows may stop following while it is told", .timeLimit(.minutes(5)))
+    @Test("a subscriber can unsubscribe during a report", .timeLimit(.minutes(5)))
     func cancelledWithin() async throws {
         try await SensorFolder.with { folder in
             try folder.accelerometer(0, -1_000, 0)
@@ -72,7 +72,7 @@ struct AccelerometerWatchTests {
             #expect(await seen.next() == .some(.some(.none)))
             try folder.accelerometer(0, 1_000, 0)
             #expect(await seen.next() == .half)
-            // Watched again, by another thread.
+            // Another thread watches it again.
             let again = try watch.follow { told.yield($0.turn) }
             #expect(await seen.next() == .half)
             try folder.accelerometer(1_000, 0, 0)

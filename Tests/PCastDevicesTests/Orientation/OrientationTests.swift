@@ -4,16 +4,17 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("How a device is held, from where gravity pulls")
+@Suite("The orientation of a device from the direction of gravity")
 struct OrientationTests {
-    /// Of a device that is turned clockwise by an angle in degrees, and leaned back from upright by another.
+    /// Returns the gravity of a device that is turned clockwise by an angle in degrees, and leaned back from upright by
+    /// another.
     private static func gravity(turned angle: Double, leaned tilt: Double = 0) -> Gravity {
         let (turn, lean) = (angle * .pi / 180, tilt * .pi / 180)
         let share = Gravity.standard * cos(lean)
         return Gravity(x: share * sin(turn), y: -share * cos(turn), z: -Gravity.standard * sin(lean))
     }
 
-    @Test("each quarter is told by which edge is down", arguments: FrameRotation.allCases)
+    @Test("each quarter is recognized by the lower edge", arguments: FrameRotation.allCases)
     func quarters(_ turn: FrameRotation) {
         var orientation = Orientation()
         #expect(orientation.turn == nil)
@@ -21,7 +22,7 @@ struct OrientationTests {
         #expect(orientation.turn == turn)
     }
 
-    @Test("turned clockwise by a quarter, the right edge is down and the left one up")
+    @Test("rotated clockwise by a quarter, the right edge is down and the left one up")
     func convention() {
         var orientation = Orientation()
         orientation.feel(Gravity(x: 9.81, y: 0, z: 0))
@@ -30,7 +31,7 @@ struct OrientationTests {
         #expect(orientation.turn == FrameRotation.none)
     }
 
-    @Test("between two quarters the one before stays until 60 degrees are passed, in both directions")
+    @Test("between two quarters the previous one remains up to 60 degrees, in both directions")
     func hysteresis() {
         var orientation = Orientation(turn: .some(.none))
         for angle in 0...59 {
@@ -51,7 +52,7 @@ struct OrientationTests {
         #expect(orientation.turn == .half)
     }
 
-    @Test("a device that is laid flat keeps its last orientation, screen up or down, and leaves it when it is lifted")
+    @Test("a device that lies flat keeps its last orientation, screen up or down, until it is lifted")
     func flat() {
         var orientation = Orientation(turn: .clockwise90)
         for tilt in [65.0, 90, -65, -90] {
@@ -62,7 +63,7 @@ struct OrientationTests {
         #expect(orientation.turn == FrameRotation.none)
     }
 
-    @Test("one that has lain flat from the beginning has told nothing")
+    @Test("a device that has always been flat reports nothing")
     func flatFromTheBeginning() {
         var orientation = Orientation()
         orientation.feel(Gravity(x: 0, y: 0, z: -9.81))
@@ -70,7 +71,7 @@ struct OrientationTests {
     }
 
     @Test(
-        "what is shaken, falls or lies about numbers turns nothing",
+        "shaking, falling or invalid values do not change the orientation",
         arguments: [
             Gravity(x: 25, y: 0, z: 0), Gravity(x: 1, y: 0, z: 0), Gravity(x: 0, y: 0, z: 0),
             Gravity(x: .nan, y: 0, z: 0), Gravity(x: .infinity, y: 0, z: 0),
@@ -81,9 +82,9 @@ struct OrientationTests {
         #expect(orientation.turn == FrameRotation.none)
     }
 
-    @Test("a mount matrix of udev's database turns a sensor's axes into the screen's")
+    @Test("a mount matrix of udev's database maps a sensor's axes to the screen's")
     func mountMatrix() throws {
-        // Onda v975w as 60-sensor.hwdb has it: upright it reads about one g along x.
+        // Onda v975w, from 60-sensor.hwdb: upright it reads about one g along x.
         let matrix = try #require(MountMatrix("0, -1, 0; -1, 0, 0; 0, 0, 1"))
         #expect(matrix.apply(Gravity(x: 1, y: 2, z: 3)) == Gravity(x: -2, y: -1, z: 3))
         var orientation = Orientation()
@@ -92,7 +93,7 @@ struct OrientationTests {
     }
 
     @Test(
-        "what is no matrix is refused",
+        "an invalid matrix is rejected",
         arguments: [
             "", "1, 0, 0", "1, 0; 0, 1; 0, 0", "a, 0, 0; 0, 1, 0; 0, 0, 1", "0,0,0;0,0,0;0,0,0", "1,,0;0,1,0;0,0,1",
         ])

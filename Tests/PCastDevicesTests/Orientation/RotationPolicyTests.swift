@@ -5,9 +5,10 @@ import Testing
 @testable import PCastDevices
 
 /// Sentences of the Phenix documentation on the video source rotation mode.
-@Suite("Which way pictures are turned")
+@Suite("The rotation of frames")
 struct RotationPolicyTests {
-    /// A telephone's: the sensor is a landscape one, so that its picture must be turned to stand upright.
+    /// The mounting of a telephone's camera. The sensor is a landscape one, so its frames must be rotated to be
+    /// upright.
     private static let telephone = FrameRotation.clockwise90
     private static let sensor = Dimensions(width: 1_280, height: 720)
 
@@ -44,7 +45,7 @@ struct RotationPolicyTests {
         #expect(Self.turned(Self.sensor, by: landscape.turn) == Self.sensor)
     }
 
-    @Test("automatic follows the device where there is an accelerometer, else the UI")
+    @Test("automatic follows the device if it has an accelerometer, and the UI otherwise")
     func automatic() {
         let policy = RotationPolicy(mode: .automatic, facing: .environment)
         #expect(
@@ -55,32 +56,31 @@ struct RotationPolicyTests {
                 == .init(turn: .clockwise90, guide: .userInterface))
     }
 
-    @Test("to follow a device that cannot tell how it is held is told as unmet, and the UI is followed meanwhile")
+    @Test("following a device without an accelerometer is reported as unmet, and the UI is followed meanwhile")
     func unmet() {
         let policy = RotationPolicy(mode: .followDeviceRotation, facing: .environment)
         #expect(
             policy.decide(device: nil, userInterface: .half)
                 == .init(turn: .half, guide: .userInterface, isUnmet: true))
-        // Flat since it was looked at: the accelerometer is there.
+        // The device has been flat from the start, but it has an accelerometer.
         #expect(policy.decide(device: Orientation(), userInterface: .half) == .init(turn: .half, guide: .userInterface))
     }
 
-    /// A world with a mark for up, seen by a camera on a device that is turned: which way up lies in the camera's
-    /// picture. Worked out by directions and not by the policy's own sums.
+    /// A world with a mark for up, seen by a camera on a rotated device. The test computes where up is in the camera's
+    /// frame. It uses directions and not the policy's own arithmetic.
     @Test(
-        "whichever way a device is held, what is up in the world is up in the picture",
+        "for every orientation of the device, up in the world is up in the frame",
         arguments: FrameRotation.allCases,
         FrameRotation.allCases)
     func upright(_ held: FrameRotation, _ mounting: FrameRotation) {
         for facing in [FacingMode.environment, .user, .undefined] {
             let policy = RotationPolicy(mode: .automatic, mounting: mounting, facing: facing)
             let decision = policy.decide(device: Orientation(turn: held), userInterface: .none)
-            // Quarters clockwise from the device's top to the world's up, seen on the screen's side.
+            // The clockwise quarters from the device's top to the world's up, seen from the screen's side.
             let upOnScreen = (4 - held.degrees / 90) % 4
-            // A camera that looks away sees the device's top as the screen's side does; one that looks at the user sees
-            // left and right exchanged.
+            // A back camera has the same top as the screen. A front camera exchanges left and right.
             let upForCamera = facing == .environment ? upOnScreen : (4 - upOnScreen) % 4
-            // Where it lies in the sensor's own picture, which the mounting would turn clockwise.
+            // The direction of up in the sensor's own frame, before the mounting's clockwise rotation.
             let upInSensor = (upForCamera + 4 - mounting.degrees / 90) % 4
             #expect((upInSensor + decision.turn.degrees / 90) % 4 == 0, "\(facing)")
         }

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import PCastDevices
 
-/// A folder with sensors as the kernel's and udev's files show them.
+/// A folder with sensors as in the files of the kernel and udev.
 struct SensorFolder {
     let path: String
 
@@ -17,14 +17,14 @@ struct SensorFolder {
 
     var folders: Accelerometer.Folders { .init(devices: "\(path)/devices", udev: "\(path)/udev") }
 
-    /// Writes attributes of a sensor, as the kernel does with a newline.
+    /// Writes attributes of a sensor with a newline, like the kernel.
     func write(_ attributes: [String: String], device: Int) throws {
         let folder = "\(path)/devices/iio:device\(device)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         for (name, value) in attributes { try write("\(value)\n", to: "\(folder)/\(name)") }
     }
 
-    /// An accelerometer of 9.81 units a g that feels this.
+    /// Adds an accelerometer with 9.81 m/s² per g and the given acceleration.
     func accelerometer(_ x: Int, _ y: Int, _ z: Int, device: Int = 0, _ others: [String: String] = [:]) throws {
         var attributes = ["name": "accel_3d", "in_accel_scale": "0.00981"]
         for (axis, value) in [("x", x), ("y", y), ("z", z)] { attributes["in_accel_\(axis)_raw"] = "\(value)" }
@@ -39,7 +39,7 @@ struct SensorFolder {
         try FileManager.default.removeItem(atPath: "\(path)/devices/iio:device\(device)")
     }
 
-    /// At once, so that no reader sees half of it.
+    /// Writes atomically, so that no reader sees a part.
     private func write(_ text: String, to path: String) throws {
         try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The file of device rules")
 struct DeviceRulesFileTests {
-    /// A folder of its own, which goes with the test.
+    /// A temporary folder that is deleted after the test.
     private final class Folder {
         let path: String
 
@@ -30,7 +30,7 @@ struct DeviceRulesFileTests {
         "{ rules: [" + String(repeating: "{ match: { name: '*' } },", count: rules) + "] }"
     }
 
-    @Test("the variable's counts first, then the person's own, then the machine's; none is no rules")
+    @Test("the variable's file has priority over the user's, and that over the machine's; no file means no rules")
     func order() throws {
         let folder = try Folder()
         let system = "\(folder.path)/etc/devices.json5"
@@ -51,7 +51,7 @@ struct DeviceRulesFileTests {
         #expect(try DeviceRules.standard(environment: environment, system: system).count == 3)
     }
 
-    @Test("a file that is named and not there is told, with its name")
+    @Test("a named file that is missing is an error with its name")
     func missing() throws {
         let folder = try Folder()
         let path = "\(folder.path)/gone.json5"
@@ -61,7 +61,7 @@ struct DeviceRulesFileTests {
         #expect("\(error)" == "\(path): there is no such file")
     }
 
-    @Test("a file that is wrong is told with its name and its line, and not passed over")
+    @Test("an invalid file is an error with its name and its line")
     func wrong() throws {
         let folder = try Folder()
         let path = try folder.write(
@@ -72,7 +72,7 @@ struct DeviceRulesFileTests {
         #expect("\(error)" == "\(path), line 3: “hidden” takes true or false")
     }
 
-    @Test("a file that cannot be read, that is too large or no text is told")
+    @Test("a file that is unreadable, too large or no text is an error")
     func unreadable() throws {
         let folder = try Folder()
         let directory = try #require(throws: DeviceRulesError.self) { try DeviceRules(file: folder.path) }
@@ -96,7 +96,7 @@ struct DeviceRulesFileTests {
         }
         let text = try String(contentsOf: root.appending(path: "configs/devices.json5"), encoding: .utf8)
         #expect(try DeviceRules(text: text) == DeviceRules())
-        // The examples are the remarks inside the list that are no sentences.
+        // The examples are the comments inside the list that are not sentences.
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         for index in lines.indices {
             let line = lines[index].trimmingCharacters(in: .whitespaces)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Rules say what hardware cannot tell")
+@Suite("Rules complete the properties of hardware")
 struct DeviceRulesTests {
     private static let webcam: SourceDevice = {
         var device = ConstraintDevices.webcam
@@ -25,7 +25,7 @@ struct DeviceRulesTests {
         return device
     }
 
-    @Test("each field of a camera")
+    @Test("each field of a camera can be set")
     func camera() throws {
         let device = try apply(
             """
@@ -44,7 +44,7 @@ struct DeviceRulesTests {
         #expect(device.info.id == Self.webcam.info.id && device.identity == Self.webcam.identity)
     }
 
-    @Test("each field of a microphone")
+    @Test("each field of a microphone can be set")
     func microphone() throws {
         let device = try apply(
             "{ match: { media: 'audio' }, polarPattern: 'cardioid', location: 'lower' }", to: Self.microphone)
@@ -57,7 +57,7 @@ struct DeviceRulesTests {
     }
 
     @Test(
-        "a rule is about the devices that have all of what it names",
+        "a rule applies to the devices that match all of its properties",
         arguments: [
             ("vendor: '046d'", true), ("vendor: '046D'", true), ("vendor: '046e'", false), ("product: '082d'", true),
             ("vendor: '046d', product: '082e'", false), ("serial: '0001a2b3'", true), ("serial: '0001*'", true),
@@ -70,18 +70,18 @@ struct DeviceRulesTests {
         #expect((device.info.facingMode == .user) == isMatching)
     }
 
-    @Test("what is not on USB has no vendor, and no serial number is none")
+    @Test("a device that is not on USB has no vendor, and an empty serial number is none")
     func anonymous() throws {
         var device = Self.webcam
         device.identity = DeviceIdentity(name: "Built in")
         for match in ["vendor: '046d'", "product: '082d'", "serial: '*'"] {
             #expect(try apply("{ match: { \(match) }, facingMode: 'user' }", to: device) == device)
         }
-        // Some drivers write capital letters.
+        // Some drivers use capital letters.
         #expect(try apply("{ match: { vendor: 'b58e' }, location: 'upper' }", to: Self.microphone) != Self.microphone)
     }
 
-    @Test("all rules that match apply, and what a later one says takes the place of what an earlier one said")
+    @Test("all matching rules apply, and a later one overrides an earlier one")
     func order() throws {
         let rules = """
             { match: { name: '*' }, facingMode: 'environment', location: 'lower', name: 'Some camera' },
@@ -91,11 +91,11 @@ struct DeviceRulesTests {
         let device = try apply(rules, to: Self.webcam)
         #expect(device.info.facingMode == .user)
         #expect(device.info.name == "Some camera")
-        // Rules know a device by what the hardware says, not by what another rule calls it.
+        // Rules match the hardware's name, not the name by another rule.
         #expect(device.info.location == .lower)
     }
 
-    @Test("hidden devices are not offered, and a later rule brings one back")
+    @Test("hidden devices are not listed, and a later rule can show them again")
     func hidden() throws {
         let rules = try DeviceRules(
             text: """
@@ -112,7 +112,7 @@ struct DeviceRulesTests {
         #expect(offered.map(\.info.name) == ["Shown", "Headset", "Test picture"])
     }
 
-    @Test("rules are about hardware: the test picture, screens and files are as they are")
+    @Test("rules apply to hardware only: the test pattern, screens and files are unchanged")
     func others() throws {
         for device in [ConstraintDevices.testPicture, ConstraintDevices.blackPicture] {
             #expect(try apply("{ match: { name: '*' }, hidden: true, name: 'x' }", to: device) == device)
@@ -128,7 +128,7 @@ struct DeviceRulesTests {
     }
 
     @Test(
-        "a wrong value is told with its line, its field and what is accepted",
+        "an invalid value is an error with its line, its field and the accepted values",
         arguments: [
             ("facingMode: 'front'", "“facingMode” takes one of \"user\", \"environment\""),
             ("facingMode: true", "“facingMode” takes one of"), ("facingMode: 'automatic'", "“facingMode” takes one of"),
@@ -148,7 +148,7 @@ struct DeviceRulesTests {
     }
 
     @Test(
-        "a wrong pattern too",
+        "an invalid pattern is an error",
         arguments: [
             ("match: {}", "names nothing"), ("match: 'x'", "“match” is an object"),
             ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
@@ -167,7 +167,7 @@ struct DeviceRulesTests {
     }
 
     @Test(
-        "a wrong file as well",
+        "an invalid file is an error",
         arguments: [
             ("[]", "is an object"), ("{ rules: {} }", "takes a list"), ("{ rule: [] }", "there are rules"),
             ("{ rules: [ 5 ] }", "a rule is an object"), ("", "expected a value"), ("{ rules: [ { } ] }", "“match”"),
@@ -178,7 +178,7 @@ struct DeviceRulesTests {
         #expect(error.reason.contains(reason), "\(error)")
     }
 
-    @Test("a star stands for anything, however many there are, and takes no time that grows beyond all bounds")
+    @Test("a star matches anything, any number of them is permitted, and the time is limited")
     func patterns() {
         let long = String(repeating: "a", count: 2_000)
         #expect(!NamePattern(String(repeating: "*a", count: 40) + "*b").matches(long))

@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("JSON5 is read")
+@Suite("The JSON5 parser")
 struct JSON5ReaderTests {
     @Test(
-        "as Foundation reads it",
+        "it parses like Foundation",
         arguments: [
             "{}", "[]", " [1, 2,] // end", "/* a */ { a: /* b */ 1, 'b': \"c\", \"d\": 'e', $_ü1: null, }", "0x1F",
             "-0xff",
@@ -24,7 +24,7 @@ struct JSON5ReaderTests {
     }
 
     @Test(
-        "as the specification says where Foundation reads otherwise or not at all",
+        "it follows the specification where Foundation differs or fails",
         arguments: [
             ("'one \\\n line'", "one  line"), ("'one \\\r\n line'", "one  line"), ("'a\\\u{2028}b'", "ab"),
             ("\"\\v\\0\"", "\u{B}\0"), ("'\\q'", "q"), ("\u{FEFF}\u{2028}'x'\u{A0}", "x"), ("'\u{2029}'", "\u{2029}"),
@@ -34,7 +34,7 @@ struct JSON5ReaderTests {
     }
 
     @Test(
-        "and what is none is refused with the line of the mistake",
+        "invalid text is an error with its line",
         arguments: [
             ("", 1, "end of the text"), ("\n\n", 3, "end of the text"),
             ("{\n a: 1\n b: 2\n}", 3, "expected “,” or “}”"),
@@ -57,7 +57,7 @@ struct JSON5ReaderTests {
         #expect(error.reason.contains(reason), "\(error)")
     }
 
-    @Test("values know their lines")
+    @Test("values have their lines")
     func lines() throws {
         let value = try JSON5Reader.read("// one\n{ a: [\n1,\r2,\r\n3 ], /*\n\n*/ b: 4 }")
         guard case .object(let members) = value.content, case .array(let elements) = members[0].value.content else {
@@ -69,7 +69,7 @@ struct JSON5ReaderTests {
         #expect(members.map(\.line) == [2, 7])
     }
 
-    @Test("no text brings the reader down, and what both read, Foundation and it read alike")
+    @Test("no text crashes the parser, and its result equals Foundation's if both succeed")
     func anything() throws {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
@@ -94,7 +94,7 @@ struct JSON5ReaderTests {
             view.append(contentsOf: scalars)
             let text = String(view)
             guard let value = try? JSON5Reader.read(text) else { continue }
-            // Foundation keeps the end of a line that a backslash takes out of a string.
+            // Foundation keeps a line end in a string that a backslash should remove.
             let isContinued = zip(scalars, scalars.dropFirst()).contains { $0 == "\\" && $1.endsLine }
             guard !isContinued, let expected = try? decoder.decode(Value.self, from: Data(text.utf8)) else { continue }
             accepted += 1
@@ -104,7 +104,7 @@ struct JSON5ReaderTests {
     }
 }
 
-/// What Foundation and our reader are compared by.
+/// The value by which Foundation and the project's reader are compared.
 private enum Value: Equatable, Decodable {
     case null
     case boolean(Bool)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastDevices
 
-/// What a screen source delivers, for tests to wait for.
+/// The frames of a screen source, for which tests can wait.
 final class ScreenFrames: Sendable {
     let source: ScreenSource
     private let frames: AsyncStream<VideoFrame>
@@ -12,7 +12,7 @@ final class ScreenFrames: Sendable {
 
     init(_ source: ScreenSource) throws {
         self.source = source
-        // A bound, like everything that a source delivers into.
+        // The buffer is limited, as for every consumer of a source.
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream(bufferingPolicy: .bufferingNewest(2))
         self.frames = frames
         try source.start(
@@ -25,13 +25,13 @@ final class ScreenFrames: Sendable {
 
     deinit { source.stop() }
 
-    /// The first picture from now on that is so; nil when the source ends before there is one.
+    /// Returns the next frame that fulfils a condition; nil if the source ends before.
     func first(where isSo: (VideoFrame) -> Bool) async -> VideoFrame? {
         for await frame in frames where isSo(frame) { return frame }
         return nil
     }
 
-    /// Waits for the end of itself.
+    /// Waits for the end of the source itself.
     func ending() async -> SourceEnd? {
         for await _ in frames {}
         return end.withLock { $0 }
@@ -39,7 +39,7 @@ final class ScreenFrames: Sendable {
 }
 
 extension VideoFrame {
-    /// Whether a place shows a colour, by BT.601 in limited range.
+    /// Returns whether a position has a color, by BT.601 in limited range.
     func shows(_ colour: TestXClient.Colour, atX x: Int, y: Int) -> Bool {
         guard (0..<dimensions.width).contains(x), (0..<dimensions.height).contains(y) else { return false }
         let expected: (Int, Int, Int) =

@@ -6,9 +6,9 @@ import Testing
 
 @testable import PCastDevices
 
-/// Everything here happens on X servers of the tests' own, with programs that draw on them.
+/// These tests use their own X servers, with programs that draw on them.
 @Suite(
-    "Screens are captured",
+    "The capture of screens",
     .enabled(if: TestXServer.isInstalled, "left out: screen capture: Xvfb is not installed (apt-get install xvfb)"),
     .timeLimit(.minutes(5)), .serialized)
 struct ScreenSourceTests {
@@ -22,7 +22,7 @@ struct ScreenSourceTests {
         )
     }
 
-    /// Four fields of the screen in four colours.
+    /// Fills four quarters of the screen with four colors.
     private static func draw(_ client: TestXClient, width: Int, height: Int) {
         let (x, y) = (width / 2, height / 2)
         client.fill(.red, x: 0, y: 0, width: x, height: y)
@@ -38,7 +38,7 @@ struct ScreenSourceTests {
     }
 
     @Test(
-        "a whole screen, pixel for pixel: with shared memory, without, in 16 bits, and cut to even numbers",
+        "a whole screen is captured exactly: with shared memory, without, in 16 bits, and cut to even numbers",
         arguments: [
             ("800x600x24", [], 800, 600), ("800x600x24", ["-extension", "MIT-SHM"], 800, 600),
             ("640x480x16", [], 640, 480), ("801x603x24", [], 800, 602), ("5120x2880x24", [], 5_120, 2_880),
@@ -51,12 +51,12 @@ struct ScreenSourceTests {
         #expect(frames.source.dimensions == Dimensions(width: width, height: height))
         let frame = try #require(await frames.first(where: Self.isDrawn))
         #expect(frame.dimensions == Dimensions(width: width, height: height))
-        // The borders of the fields are where they were drawn.
+        // The borders of the quarters are at their positions.
         #expect(frame.shows(.red, atX: width / 2 - 2, y: height / 2 - 2))
         #expect(frame.shows(.white, atX: width / 2 + 2, y: height / 2 + 2))
     }
 
-    @Test("images come through shared memory where the server has that", arguments: [true, false])
+    @Test("images come through shared memory if the server has it", arguments: [true, false])
     func sharedMemory(_ hasIt: Bool) throws {
         let server = try TestXServer(options: hasIt ? [] : ["-extension", "MIT-SHM"])
         let grabber = try ScreenGrabber(.init(display: server.display), showsPointer: true)
@@ -69,7 +69,7 @@ struct ScreenSourceTests {
         #expect(grabber.usesSharedMemory == hasIt)
     }
 
-    @Test("what is drawn later is seen, at times that run with the clock")
+    @Test("later drawing is visible, and times follow the clock")
     func movingPicture() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -91,7 +91,7 @@ struct ScreenSourceTests {
         #expect(captured > before - .milliseconds(5) && captured < after + .milliseconds(5))
     }
 
-    @Test("the pointer is drawn where it is, and not when it is not wanted")
+    @Test("the pointer is drawn at its position, and not if it is disabled")
     func pointer() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -109,7 +109,7 @@ struct ScreenSourceTests {
         #expect(try #require(await without.first { _ in true }).shows(.black, atX: 797, y: 2))
     }
 
-    @Test("a window is taken by itself: under another window, hanging over the edge, with the pointer in its place")
+    @Test("a window is captured alone: behind another window, beyond the edge, with the pointer at its position")
     func window() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -124,13 +124,13 @@ struct ScreenSourceTests {
         }
         let alone = try #require(await frames.first { isWhole($0) && $0.shows(.red, atX: 50, y: 20) })
         #expect(alone.dimensions == Dimensions(width: 200, height: 150))
-        // Covered by another one, which must not be seen.
+        // Another window covers it, and must not be visible.
         let cover = client.window(.white, x: 0, y: 0, width: 800, height: 600)
         client.fill(.blue, in: window, x: 0, y: 0, width: 100, height: 75)
         client.fill(.black, in: window, x: 100, y: 0, width: 100, height: 75)
         _ = try #require(await frames.first { isWhole($0) && $0.shows(.black, atX: 150, y: 30) })
         client.close(cover)
-        // Over the lower right edge: the pointer stays where it is, and so does not move in the window.
+        // Beyond the lower right edge, the pointer stays at its position and does not move in the window.
         client.move(window, x: 700, y: 550)
         client.fill(.white, in: window, x: 180, y: 130, width: 20, height: 20)
         let hanging = try #require(await frames.first { $0.shows(.white, atX: 190, y: 140) })
@@ -138,7 +138,7 @@ struct ScreenSourceTests {
     }
 
     @Test(
-        "a window that is resized while it is captured gives pictures of the new size, even, without its border",
+        "a window that is resized during the capture gives frames of the new size, even, without its border",
         arguments: [[], ["-extension", "MIT-SHM"], ["-extension", "Composite"]])
     func resized(_ options: [String]) async throws {
         let server = try TestXServer(options: options)
@@ -149,7 +149,7 @@ struct ScreenSourceTests {
         for (width, height) in [(321, 243), (100, 500), (1, 1), (640, 480), (64, 64)] {
             client.resize(window, width: width, height: height)
             client.fill(.red, in: window, x: 0, y: 0, width: width, height: height)
-            // What has no two pixels is no picture, and the last one is shown on.
+            // A window of fewer than two pixels has no frame, so the last frame remains.
             guard width > 1 else { continue }
             let even = Dimensions(width: width & ~1, height: height & ~1)
             let frame = try #require(
@@ -159,7 +159,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("of a window that is hidden the last picture is shown on, and the next when it is back")
+    @Test("a hidden window keeps the last frame, and the next comes when it is visible again")
     func hidden() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -184,7 +184,7 @@ struct ScreenSourceTests {
         #expect(await frames.ending() == .ended)
     }
 
-    @Test("monitors are enumerated with the screen, and captured by their names; one that goes away has vanished")
+    @Test("monitors are listed with the screen, and captured by name; a removed one has vanished")
     func monitors() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -218,7 +218,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a screen that is set to another size while it is captured gives pictures of that size")
+    @Test("a screen that is resized during the capture gives frames of that size")
     func resizedScreen() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -231,7 +231,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a screen without a word on its monitors is enumerated with its own size and a standard rate")
+    @Test("a screen without monitor information is listed with its own size and a standard rate")
     func enumerated() throws {
         let server = try TestXServer(screens: ["801x603x24"])
         let devices = Screens.enumerate(display: server.display)
@@ -249,7 +249,7 @@ struct ScreenSourceTests {
         #expect(Screens.enumerate(display: "\(second.display).1").first?.info.id == "x11:\(second.display).1")
     }
 
-    @Test("a window is found by its number, with its size and an id that it is captured by")
+    @Test("a window is found by its number, with its size and an id for capture")
     func foundWindow() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -266,7 +266,7 @@ struct ScreenSourceTests {
         #expect(throws: DeviceError.self) { try Screens.find(.init(display: server.display, area: .monitor("none"))) }
     }
 
-    @Test("a server that ends has vanished, and whoever looks for it then finds none and is told where")
+    @Test("a server that ends has vanished, and a later search reports no server and where it looked")
     func serverGone() async throws {
         let server = try TestXServer()
         let frames = try Self.frames(server)
@@ -289,7 +289,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a monitor, a window or a screen that is not there is named")
+    @Test("an error names a missing monitor, window or screen")
     func notThere() throws {
         let server = try TestXServer()
         for (text, what) in [
@@ -308,7 +308,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a server that wants a cookie which nobody has is forbidden")
+    @Test("a server that requires an unknown cookie is forbidden")
     func forbidden() throws {
         let server = try TestXServer(wantsCookie: true)
         #expect(throws: DeviceError.forbidden("screen:\(server.display)", group: nil)) {
@@ -316,7 +316,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a server that hangs does not hold whoever stops")
+    @Test("a server that hangs does not block a stop")
     func hanging() async throws {
         let server = try TestXServer()
         let frames = try Self.frames(server)
@@ -326,7 +326,7 @@ struct ScreenSourceTests {
         frames.source.stop()
     }
 
-    @Test("a slow consumer makes pictures be left out, which are counted")
+    @Test("a slow consumer causes dropped frames, which are counted")
     func slow() async throws {
         let server = try TestXServer()
         let source = try ScreenSource(.init(display: server.display), frameRate: FrameRate(100))
@@ -334,7 +334,7 @@ struct ScreenSourceTests {
         let isFirst = Mutex(true)
         try source.start(
             deliver: { sample in
-                // Takes as long as ten pictures last, once.
+                // The first delivery takes as long as ten frames.
                 let wasFirst = isFirst.withLock { isFirst in
                     defer { isFirst = false }
                     return isFirst
@@ -349,7 +349,7 @@ struct ScreenSourceTests {
         source.stop()
     }
 
-    @Test("a source that is stopped from within its own delivery ends")
+    @Test("a source that its own delivery stops ends")
     func stoppedWithin() async throws {
         let server = try TestXServer()
         let source = try ScreenSource(.init(display: server.display), frameRate: FrameRate(100))

@@ -2,10 +2,10 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Screens as people write them")
+@Suite("Screens as text")
 struct ScreenSpecificationTests {
     @Test(
-        "each form means what the table says",
+        "each form has the meaning of the table",
         arguments: [
             ("", ScreenSpecification()), ("x11:", .init()), (":0", .init(display: ":0")),
             (":99.0", .init(display: ":99.0")), ("x11::0.0", .init(display: ":0.0")),
@@ -24,7 +24,7 @@ struct ScreenSpecificationTests {
     }
 
     @Test(
-        "what is no screen is refused",
+        "invalid text is rejected",
         arguments: [
             ":0+", ":0+0x", ":0+0", ":0+0x0", ":0+-3", ":0+0x100000000", "0xmonitor", ":0:", ":0:a:b", ":x", ":", "a b",
             ":0.0:HDMI 1", String(repeating: "m", count: 600),

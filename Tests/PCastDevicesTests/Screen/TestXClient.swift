@@ -3,7 +3,7 @@ import Glibc
 
 /// A program that draws on a test's X server, through XCB.
 final class TestXClient {
-    /// A colour as X11's pixels of depth 24 have it.
+    /// A color as a pixel of X11 with depth 24.
     enum Colour: UInt32, CaseIterable {
         case black = 0x00_0000
         case red = 0xFF_0000
@@ -27,12 +27,12 @@ final class TestXClient {
 
     deinit { xcb_disconnect(connection) }
 
-    /// Waits until the server has done all that was asked.
+    /// Waits until the server has finished all requests.
     func settle() {
         free(xcb_get_input_focus_reply(connection, xcb_get_input_focus(connection), nil))
     }
 
-    /// The pixel of a colour on this screen.
+    /// Returns the pixel of a color on this screen.
     func pixel(_ colour: Colour) -> UInt32 {
         guard screen.root_depth == 16 else { return colour.rawValue }
         let value = colour.rawValue
@@ -47,9 +47,8 @@ final class TestXClient {
         settle()
     }
 
-    /// A window that no window manager touches, shown when this returns.
-    ///
-    /// - Parameter border: around it, in white.
+    /// Creates a window that no window manager changes, and returns when it is shown. The border is white, with a width
+    /// in pixels.
     func window(_ colour: Colour, x: Int, y: Int, width: Int, height: Int, border: Int = 0) -> UInt32 {
         let window = xcb_generate_id(connection)
         var values = [pixel(colour), pixel(.white), 1]
@@ -87,7 +86,7 @@ final class TestXClient {
         settle()
     }
 
-    /// Makes the pointer a square of one colour, whose middle is where it points.
+    /// Makes the pointer a square of one color, centered on its position.
     func setPointer(_ colour: Colour, side: Int) {
         let shape = xcb_generate_id(connection)
         xcb_create_pixmap(connection, 1, shape, screen.root, UInt16(side), UInt16(side))
@@ -110,15 +109,15 @@ final class TestXClient {
         settle()
     }
 
-    /// Names a part of the screen a monitor, as `xrandr --setmonitor` does.
+    /// Defines a part of the screen as a monitor, like `xrandr --setmonitor`.
     func setMonitor(_ name: String, x: Int, y: Int, width: Int, height: Int) {
         let place = [x, y, width, height].map { UInt32($0) }
-        // Name; neither primary nor automatic, no outputs; place; size in millimetres.
+        // Name; neither primary nor automatic, no outputs; place; size in millimeters.
         monitorRequest(
             43, [atom(name), 0, place[0] | place[1] << 16, place[2] | place[3] << 16, 100, 100])
     }
 
-    /// The same monitor elsewhere. The server replaces none, so nobody may look meanwhile.
+    /// Moves a monitor. The server cannot replace one, so it is grabbed meanwhile.
     func moveMonitor(_ name: String, x: Int, y: Int, width: Int, height: Int) {
         xcb_grab_server(connection)
         deleteMonitor(name)
@@ -127,7 +126,7 @@ final class TestXClient {
         settle()
     }
 
-    /// Sets the screen to another size, no larger than its first, as `xrandr --fb` does.
+    /// Sets the screen to another size, no larger than its first, like `xrandr --fb`.
     func resizeScreen(width: Int, height: Int) {
         free(xcb_randr_query_version_reply(connection, xcb_randr_query_version(connection, 1, 5), nil))
         let resources = xcb_randr_get_screen_resources_current_reply(
@@ -152,15 +151,15 @@ final class TestXClient {
         return reply?.pointee.atom ?? 0
     }
 
-    /// A request of RandR's about this screen, written by hand: what libxcb 1.15 makes of SetMonitor is cut off.
+    /// Sends a request of RandR about this screen. It is encoded here, because libxcb 1.15 truncates SetMonitor.
     private func monitorRequest(_ minor: UInt8, _ words: [UInt32]) {
         free(xcb_randr_query_version_reply(connection, xcb_randr_query_version(connection, 1, 5), nil))
         let major = cxcb_randr(connection).pointee.major_opcode
-        // The first word is opcodes and length; libxcb fills in all but the second opcode.
+        // The first word has the opcodes and the length. libxcb sets all but the second opcode.
         var request = [UInt32(minor) << 8, screen.root] + words
         request.withUnsafeMutableBytes { bytes in
             let part = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
-            // libxcb takes two entries before the first for itself.
+            // libxcb uses two entries before the first for itself.
             var vector = [iovec(), iovec(), part]
             var protocolRequest = xcb_protocol_request_t(count: 1, ext: nil, opcode: major, isvoid: 1)
             vector.withUnsafeMutableBufferPointer {

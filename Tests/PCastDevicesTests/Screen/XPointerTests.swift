@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("The pointer is laid over the picture")
+@Suite("The pointer is drawn over the frame")
 struct XPointerTests {
     private static let layouts: [XPixelLayout] = [
         XPixelLayout(
@@ -15,7 +15,8 @@ struct XPointerTests {
         XPixelLayout(bitsPerPixel: 16, scanlinePad: 32, red: 0xF800, green: 0x7E0, blue: 0x1F, isLittleEndian: true)!,
     ]
 
-    /// An image of 4x4 pixels of one colour, drawn upon; each pixel's red, green and blue in eight bits.
+    /// Returns an image of 4x4 pixels of one color with the pointer: the red, green and blue of each pixel in eight
+    /// bits.
     private static func drawn(
         _ pointer: XPointer, on colour: (UInt32, UInt32, UInt32), _ layout: XPixelLayout
     ) -> [[UInt32]] {
@@ -45,7 +46,7 @@ struct XPointerTests {
         }
     }
 
-    @Test("opaque pixels cover, transparent ones leave, half ones mix, in every layout of pixels", arguments: 0..<4)
+    @Test("opaque pixels cover, transparent ones do not, others mix, in every pixel layout", arguments: 0..<4)
     func blending(_ index: Int) {
         let pointer = XPointer(
             width: 3, height: 1, left: 0, top: 1, pixels: [0xFFFF_0000, 0x0000_0000, 0x8000_0080])
@@ -57,7 +58,7 @@ struct XPointerTests {
         #expect(image[0] == [0, 255, 0] && image[7] == [0, 255, 0])
     }
 
-    @Test("what hangs over an edge is cut, and what lies outside is left away")
+    @Test("parts beyond an edge are cut")
     func clipping() {
         let opaque = [UInt32](repeating: 0xFFFF_FFFF, count: 9)
         let white: [UInt32] = [255, 255, 255]
@@ -68,7 +69,7 @@ struct XPointerTests {
         }
     }
 
-    @Test("a picture with fewer pixels than it says is not drawn")
+    @Test("a picture with fewer pixels than its size is not drawn")
     func lying() {
         let pointer = XPointer(width: 3, height: 3, left: 0, top: 0, pixels: [0xFFFF_FFFF])
         #expect(Self.drawn(pointer, on: (0, 0, 0), Self.layouts[0]).allSatisfy { $0 == [0, 0, 0] })

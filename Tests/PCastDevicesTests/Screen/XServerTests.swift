@@ -4,25 +4,25 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("What X servers say, and do not say")
+@Suite("Errors of X servers")
 struct XServerTests {
     private static func failure(_ error: Int32, _ display: String?, _ environment: [String: String]) -> DeviceError {
         XServerName.failure(error, display: display) { environment[$0] }
     }
 
-    @Test("without a display it is said where one was looked for")
+    @Test("a missing display is an error with the places of the search")
     func noDisplay() {
         #expect(Self.failure(XCB_CONN_ERROR, nil, [:]) == .notFound("screen", lookedIn: "DISPLAY, which is not set"))
         #expect(Self.failure(XCB_CONN_ERROR, nil, ["DISPLAY": ""]).description.contains("DISPLAY, which is not set"))
     }
 
-    @Test("in a Wayland session without X it is said that this is why")
+    @Test("in a Wayland session without X, the error names that reason")
     func wayland() {
         let error = Self.failure(XCB_CONN_ERROR, nil, ["WAYLAND_DISPLAY": "wayland-0"])
         #expect(error.description.contains("Wayland") && error.description.contains("wayland-0"))
     }
 
-    @Test("a display that nobody serves is named, with where its name came from")
+    @Test("a display without a server is named, with the source of its name")
     func nobody() {
         let fromVariable = Self.failure(XCB_CONN_ERROR, nil, ["DISPLAY": "nowhere.invalid:54321"])
         #expect(fromVariable.description.contains("DISPLAY (nowhere.invalid:54321)"))
@@ -30,7 +30,7 @@ struct XServerTests {
         #expect(given.description.contains("nowhere.invalid:54321") && !given.description.contains("DISPLAY ("))
     }
 
-    @Test("what is no display's name, and a screen that a server does not have, are told apart")
+    @Test("an invalid display name and a missing screen are different errors")
     func others() {
         guard case .unusable = Self.failure(XCB_CONN_CLOSED_PARSE_ERR, "display", [:]) else {
             Issue.record("not unusable")
@@ -42,7 +42,7 @@ struct XServerTests {
     }
 
     @Test(
-        "masks tell how pixels lie in memory",
+        "masks determine the pixel layout",
         arguments: [
             (32, 0xFF0000, 0xFF00, 0xFF, true, RawPixelFormat.bgrx), (32, 0xFF, 0xFF00, 0xFF0000, true, .rgbx),
             (32, 0xFF0000, 0xFF00, 0xFF, false, .xrgb), (32, 0xFF00, 0xFF_0000, 0xFF00_0000, true, .xrgb),
@@ -58,7 +58,7 @@ struct XServerTests {
     }
 
     @Test(
-        "pixels with palettes, ten bits a colour or masks that lie are refused",
+        "palettes, ten bits per color and invalid masks are rejected",
         arguments: [
             (8, 0, 0, 0), (32, 0x3FF0_0000, 0xFFC00, 0x3FF), (32, 0, 0xFF00, 0xFF), (32, 0xFF00FF, 0xFF00, 0xFF),
             (24, 0xFF00_0000, 0xFF0000, 0xFF00), (16, 0xF00, 0xF0, 0xF), (64, 0xFF0000, 0xFF00, 0xFF),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("Whether there may be a sound server")
+@Suite("The search for a sound server")
 struct PulseServerProbeTests {
     private static func mayHave(
         _ environment: [String: String] = [:], files: Set<String> = [], texts: [String: String] = [:]
@@ -11,7 +11,7 @@ struct PulseServerProbeTests {
             environment: { environment[$0] }, exists: { files.contains($0) }, text: { texts[$0] })
     }
 
-    @Test("each place that libpulse looks in is looked in")
+    @Test("every place that libpulse uses is searched")
     func places() {
         #expect(Self.mayHave(["PULSE_SERVER": "host"]))
         #expect(Self.mayHave(["PULSE_RUNTIME_PATH": "/p"], files: ["/p/native"]))
@@ -24,7 +24,7 @@ struct PulseServerProbeTests {
         #expect(Self.mayHave(["HOME": "/h"], texts: ["/h/.config/pulse/client.conf": "default-server=unix:/x"]))
     }
 
-    @Test("elsewhere there is none")
+    @Test("other places have none")
     func none() {
         #expect(!Self.mayHave())
         #expect(!Self.mayHave(["PULSE_SERVER": "", "XDG_RUNTIME_DIR": "/run/user/1", "HOME": "/h"]))

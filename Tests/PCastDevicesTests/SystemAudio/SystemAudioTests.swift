@@ -5,15 +5,15 @@ import Testing
 
 @testable import PCastDevices
 
-/// Everything here happens on sound servers of the tests' own, with programs that play on them.
+/// These tests use their own sound servers, with programs that play on them.
 @Suite(
-    "The sound that the machine plays is captured",
+    "The capture of the machine's audio",
     .enabled(
         if: TestAudioServer.missing.isEmpty,
         "left out: system sound: PulseAudio is not installed (apt-get install pulseaudio pulseaudio-utils)"),
     .timeLimit(.minutes(5)), .serialized)
 struct SystemAudioTests {
-    /// What a source delivers, for tests to wait for.
+    /// The frames of a source, for which tests can wait.
     private final class Frames: Sendable {
         let source: SystemAudioSource
         private let frames: AsyncStream<AudioFrame>
@@ -44,7 +44,7 @@ struct SystemAudioTests {
         }
     }
 
-    /// How much of a frame's power, in its first channel, is a tone of this frequency: 1 for the tone alone.
+    /// Returns the share of a frequency in the power of a frame's first channel: 1 for the tone alone.
     private static func share(of frequency: Double, in frame: AudioFrame) -> Double {
         let samples = stride(from: 0, to: frame.samples.count, by: frame.channels).map { Double(frame.samples[$0]) }
         let power = samples.reduce(0) { $0 + $1 * $1 }
@@ -60,7 +60,7 @@ struct SystemAudioTests {
 
     private static func isSilent(_ frame: AudioFrame) -> Bool { frame.samples.allSatisfy { $0 == 0 } }
 
-    @Test("silence is heard while nothing plays, and then the tone that is played", arguments: [1, 2])
+    @Test("silence is captured while nothing plays, and then the tone that is played", arguments: [1, 2])
     func tone(_ channels: Int) async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(channels: channels, server: server.address))
@@ -70,11 +70,11 @@ struct SystemAudioTests {
         let before = Date().timeIntervalSince1970
         let player = try server.play(1_000, to: "speakers")
         let frame = try #require(await frames.first { Self.share(of: 1_000, in: $0) > 0.99 })
-        // Nothing is heard before it was played.
+        // Nothing is captured before it was played.
         let heard = try #require(frame.captureTime)
         #expect(heard > WallTime(nanosecondsSinceEpoch: Int64(before * 1e9)))
-        // The level is what was played: half of the full scale.
-        // Where the player was held up in the middle of a frame, the next one shows it.
+        // The level is half of the full scale, as played. If the player was delayed within a frame, the next one shows
+        // it.
         let isAsPlayed = { @Sendable (frame: AudioFrame) in abs(Int(frame.samples.max() ?? 0) - 16_384) < 300 }
         let steady = try #require(await frames.first { Self.share(of: 1_000, in: $0) > 0.99 && isAsPlayed($0) })
         if channels == 2 {
@@ -84,7 +84,7 @@ struct SystemAudioTests {
         _ = try #require(await frames.first(where: Self.isSilent))
     }
 
-    @Test("frames follow each other, gaps are told by the time, and capture times are the machine's")
+    @Test("frames are contiguous, gaps are visible in the time, and capture times are the machine's")
     func times() async throws {
         let server = try TestAudioServer()
         let player = try server.play(500, to: "speakers")
@@ -92,7 +92,7 @@ struct SystemAudioTests {
         var last = try #require(await frames.first { Self.share(of: 500, in: $0) > 0.99 })
         for _ in 0..<50 {
             let frame = try #require(await frames.first { _ in true })
-            // On a machine that is busy with other things some may be missed.
+            // A busy machine may miss some frames.
             let ticks = frame.timestamp.ticks - last.timestamp.ticks
             #expect(ticks > 0 && ticks % 960 == 0)
             let step = try #require(frame.captureTime) - (try #require(last.captureTime))
@@ -104,9 +104,9 @@ struct SystemAudioTests {
         player.end()
     }
 
-    @Test("an output is heard by its name, and no other; the default is followed when it becomes another")
+    @Test("an output is captured by its name, and no other; the default is followed when it changes")
     func outputs() async throws {
-        // What was told to play to the default would move with it; so the players name others.
+        // A player on the default output would move with it, so the players name other outputs.
         let server = try TestAudioServer(sinks: ["default", "speakers", "headphones"])
         let devices = SystemAudioOutputs.enumerate(server: server.address)
         let names = ["default", "speakers", "headphones"].map { "pulse:\($0).monitor" }
@@ -118,18 +118,18 @@ struct SystemAudioTests {
         let standard = try Frames(SystemAudioSource(id: SystemAudioOutputs.standardID, server: server.address))
         _ = try #require(await named.first { Self.share(of: 3_000, in: $0) > 0.99 })
         _ = try #require(await standard.first(where: Self.isSilent))
-        // So that the server itself moves no recording along.
+        // This prevents the server from moving a recording itself.
         try server.control("set-default-source", "default.monitor")
         try server.control("set-default-sink", "headphones")
         _ = try #require(await standard.first { Self.share(of: 3_000, in: $0) > 0.99 })
-        // The server moves what plays to the default along with it: both tones are on the speakers now.
+        // The server moves streams of the default output as well. Both tones are on the speakers now.
         try server.control("set-default-sink", "speakers")
         _ = try #require(await standard.first { Self.share(of: 1_000, in: $0) > 0.4 })
         first.end()
         second.end()
     }
 
-    @Test("an output that is taken away has vanished")
+    @Test("an output that is removed has vanished")
     func outputGone() async throws {
         let server = try TestAudioServer(sinks: ["speakers", "headphones"])
         let frames = try Frames(SystemAudioSource(id: "headphones.monitor", server: server.address))
@@ -143,7 +143,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("a sound server that ends has vanished, and whoever looks for it then finds none")
+    @Test("a sound server that ends has vanished, and a later search finds none")
     func serverGone() async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(server: server.address))
@@ -159,7 +159,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("an output that is not there is named")
+    @Test("an error names a missing output")
     func notThere() throws {
         let server = try TestAudioServer()
         #expect(throws: DeviceError.notFound("system sound kitchen.monitor", lookedIn: "the sound server's outputs")) {
@@ -167,7 +167,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("a sound server that hangs does not hold whoever stops, and is told of to whoever comes")
+    @Test("a sound server that hangs does not block a stop, and is reported to new clients")
     func hanging() async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(server: server.address))
@@ -186,7 +186,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("a source that is stopped from within its own delivery ends, and nothing is delivered after")
+    @Test("a source that its own delivery stops ends, and delivers nothing afterwards")
     func stoppedWithin() async throws {
         let server = try TestAudioServer()
         let source = try SystemAudioSource(server: server.address)

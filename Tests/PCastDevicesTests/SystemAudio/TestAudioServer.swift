@@ -2,10 +2,9 @@ import Foundation
 import PCastCore
 import PCastIO
 
-/// A PulseAudio server of the test's own: with a folder for itself, outputs that nobody hears, and no other server's
-/// settings.
+/// A test's own PulseAudio server with its own folder, outputs without hardware, and default settings.
 final class TestAudioServer: Sendable {
-    /// For clients.
+    /// The address for clients.
     let address: String
     private let program: TestProgram
     private let folder: String
@@ -14,7 +13,7 @@ final class TestAudioServer: Sendable {
         !FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
     }
 
-    /// - Parameter sinks: names of outputs; the first is the default.
+    /// Starts a server with the given outputs, of which the first is the default.
     init(sinks: [String] = ["speakers"]) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -27,7 +26,7 @@ final class TestAudioServer: Sendable {
             ] + sinks.flatMap { ["-L", "module-null-sink sink_name=\($0)"] }
                 + ["-L", "module-native-protocol-unix auth-anonymous=1 socket=\(folder)/native"],
             environment: Self.environment(folder))
-        // Until it answers.
+        // Waits until the server answers.
         while try control("info").isEmpty {
             guard program.isRunning else { throw TestProgram.DidNotStart() }
             Pacer.sleep(until: MonotonicClock.now() + .milliseconds(10))
@@ -48,9 +47,9 @@ final class TestAudioServer: Sendable {
 
     func freeze() { program.freeze() }
 
-    /// Tells it something, as `pactl` does.
+    /// Runs `pactl` with the words.
     ///
-    /// - Returns: what that printed.
+    /// - Returns: The output of `pactl`.
     @discardableResult
     func control(_ words: String...) throws -> String {
         let output = TestPipe()

@@ -2,17 +2,16 @@ import Foundation
 
 /// A program that a test runs and ends.
 ///
-/// Not by Foundation's `Process`: that takes a program which closes the descriptors that it inherits, as sound servers do,
-/// to have ended, and then waits for it where every other program's end is waited for. It also lets programs inherit that
-/// Swift's own threads block most signals, so that they could not be told to end.
+/// It does not use Foundation's `Process` for two reasons. `Process` treats a program that closes inherited descriptors
+/// as ended, as sound servers do, and then blocks all other waits. Programs also inherit the blocked signals of Swift's
+/// threads, so they could not be terminated.
 final class TestProgram: Sendable {
     private let id: pid_t
 
     struct DidNotStart: Error {}
 
-    /// - Parameters:
-    ///   - input: a descriptor that it reads from, as `output` is one that it writes to; nil for nothing. Both stay the
-    ///     caller's.
+    /// Starts a program. Input and output are descriptors that the program reads and writes; nil for none. Both remain
+    /// the caller's.
     init(
         _ path: String, _ arguments: [String], environment: [String: String] = ProcessInfo.processInfo.environment,
         input: Int32? = nil,
@@ -47,28 +46,28 @@ final class TestProgram: Sendable {
 
     deinit { end() }
 
-    /// Whether it has not ended yet.
+    /// Whether it still runs.
     var isRunning: Bool {
         var state = siginfo_t()
         return waitid(P_PID, id_t(id), &state, WEXITED | WNOHANG | WNOWAIT) == 0 && state._sifields._sigchld.si_pid == 0
     }
 
-    /// Stops it where it stands, and lets it go on.
+    /// Suspends it; `resume()` continues it.
     func freeze() { kill(id, SIGSTOP) }
     func resume() { kill(id, SIGCONT) }
 
-    /// Waits until it has ended of itself.
+    /// Waits until it ends by itself.
     func waitUntilEnd() { while waitpid(id, nil, 0) < 0, errno == EINTR {} }
 
-    /// Ends it at once. Harmless when called again.
+    /// Kills it at once. A second call has no effect.
     func end() {
-        // A number that was waited for may be another program's by now.
+        // After a wait, the number may be another program's.
         guard waitpid(id, nil, WNOHANG) == 0 else { return }
         kill(id, SIGKILL)
         waitUntilEnd()
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates it, and waits for its end.
     func terminate() {
         guard waitpid(id, nil, WNOHANG) == 0 else { return }
         resume()
@@ -89,7 +88,8 @@ final class TestPipe: Sendable {
         (readEnd, writeEnd) = (ends[0], ends[1])
     }
 
-    /// What comes until a byte that is so, or the end; the writing end must be closed, or be someone else's.
+    /// Returns the data until a byte that matches, or until the end. The writing end must be closed or belong to
+    /// another process.
     func read(until isLast: (UInt8) -> Bool = { _ in false }) -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A program that plays a tone on a test's sound server, fed as fast as it takes it.
+/// A program that plays a tone on a test's sound server, at the rate at which the server consumes it.
 final class TestTonePlayer: Sendable {
     private let program: TestProgram
 
-    /// - Parameter input: what the program reads from; closed when it has ended.
+    /// Plays a tone through a program. `input` is written for the program, and closed when it has ended.
     init(frequency: Double, program: TestProgram, input: Int32) {
         self.program = program
-        // A second has a whole number of periods, and is played again and again.
+        // A second has a whole number of periods, and is played repeatedly.
         let second = (0..<48_000).flatMap { index -> [Int16] in
             let value = Int16(16_384 * sin(2 * .pi * frequency * Double(index) / 48_000))
             return [value, value]
         }
         Thread.detachNewThread {
-            // Writing fails when the program has ended, and is no reason for this one to.
+            // Writing fails when the program has ended. SIGPIPE must not end this process.
             var signals = sigset_t()
             sigemptyset(&signals)
             sigaddset(&signals, SIGPIPE)
@@ -31,6 +31,6 @@ final class TestTonePlayer: Sendable {
         }
     }
 
-    /// Harmless when called again.
+    /// Ends the player. A second call has no effect.
     func end() { program.end() }
 }

@@ -1,7 +1,8 @@
 import PCastCore
 import PCastRendering
 
-/// Reads of each picture that it is shown the strip, and whether a block of magenta stands where a page of the tests has it.
+/// Reads the time strip of each frame. It also detects whether a magenta block is at the position of the page of the
+/// tests.
 final class ChannelScreen: RenderSurface {
     struct Sight: Sendable {
         var stamp: TestPatternStamp?
@@ -10,7 +11,7 @@ final class ChannelScreen: RenderSurface {
 
     let sights = Awaited<Sight>()
 
-    /// A page with nothing but the block, at 60 to 90 % of its width and height.
+    /// A page that contains only the block, at 60 to 90 % of its width and height.
     static let page = """
         <!doctype html><title>Overlay</title>
         <div style="position:fixed; left:60%; top:60%; width:30%; height:30%; background:#f0f"></div>
@@ -22,7 +23,8 @@ final class ChannelScreen: RenderSurface {
         Sight(stamp: TestPatternStrip.read(frame), isCovered: isCovered(frame))
     }
 
-    /// Magenta is 202 and 222 in both differences (BT.601), and nothing of the test picture is; coding blurs the edges.
+    /// Magenta has differences of 202 and 222 (BT.601), which no part of the test pattern has. Encoding blurs the
+    /// edges.
     private static func isCovered(_ frame: VideoFrame) -> Bool {
         let (width, height) = (frame.dimensions.width / 2, frame.dimensions.height / 2)
         var (seen, all) = (0, 0)

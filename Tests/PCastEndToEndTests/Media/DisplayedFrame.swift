@@ -1,13 +1,13 @@
 import PCastCore
 
-/// Where on black a picture is.
+/// The position of a frame on a black background.
 struct DisplayedFrame: Sendable, Equatable {
     let left: Int
     let top: Int
     let width: Int
     let height: Int
 
-    /// Brighter than black, also where the picture has black cells in its strip.
+    /// The threshold is above black. It also applies to the black cells of the frame's strip.
     private static let threshold: UInt8 = 40
 
     init(_ frame: VideoFrame) {

@@ -1,23 +1,23 @@
 import Foundation
 
-/// A film as files are: H.264 with B-frames and AAC in an MP4, 720p30, whose colours wander around the circle once, so
-/// that a picture can be told from those a second before and after.
+/// A usual film: H.264 with B-frames and AAC in an MP4 file, 720p30. Its colors change continuously, so that a frame
+/// can be distinguished from those a second before and after.
 struct Film: Sendable {
     static let frameRate = 30
-    /// Pictures are compared at this size, red, green and blue.
+    /// The size at which frames are compared, in red, green and blue.
     private static let (width, height) = (64, 36)
 
     let file: MediaFile
     let seconds: Int
     private let pictures: [ArraySlice<UInt8>]
 
-    /// Where in the film a picture was found.
+    /// The position in the film at which a frame was found.
     struct Place: Sendable {
-        /// Of the film's pictures, the one that is most like it.
+        /// The film's frame that is most similar.
         let frame: Int
-        /// The mean difference of a colour value (0...255) to that one.
+        /// The mean difference of a color value (0...255) from that frame.
         let difference: Double
-        /// The same to the film's median picture, ordered by how different it is.
+        /// The difference from the film's median frame, ordered by difference.
         let usualDifference: Double
     }
 
@@ -30,7 +30,7 @@ struct Film: Sendable {
                 "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100",
                 "-vf", "hue=H=2*PI*t/\(seconds)", "-t", "\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
                 "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p",
-                // The source's colours are BT.601; untagged video of this size would be taken for BT.709.
+                // The source's colors are BT.601. Untagged video of this size would be interpreted as BT.709.
                 "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac",
                 "-b:a", "128k", path,
             ])
@@ -38,9 +38,7 @@ struct Film: Sendable {
         return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))
     }
 
-    /// Finds the last picture of a file in the film.
-    ///
-    /// - Parameter filter: cuts the picture out of the file's, in FFmpeg's words.
+    /// Finds the last frame of a file in the film. The filter is one of FFmpeg that cuts the frame out of the file's.
     func find(_ picture: MediaFile, filter: String? = nil) async throws -> Place {
         guard let searched = try await Self.pictures(of: picture, filter: filter).last else {
             throw EndToEndFailure("\(picture.path) holds no picture")
@@ -52,7 +50,7 @@ struct Film: Sendable {
             usualDifference: sorted[sorted.count / 2])
     }
 
-    /// Converted at full size, as what is compared are colours.
+    /// The frames are converted at full size, because colors are compared.
     private static func pictures(of file: MediaFile, filter: String?) async throws -> [ArraySlice<UInt8>] {
         let filters = [filter, "format=rgb24"].compactMap(\.self).joined(separator: ",")
         return try await file.pictures(

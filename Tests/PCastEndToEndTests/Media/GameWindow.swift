@@ -4,11 +4,11 @@ import PCastPlayback
 import PCastTimeline
 import Synchronization
 
-/// A player that shows a game, with the game's timeline: which frame was on its screen when something was told.
+/// A player of a game with its timeline, which records the frame on the screen at each notification.
 final class GameWindow: EventSendableDelegate {
     struct Told: Sendable {
         var line: String
-        /// The number of the frame that was on the screen then; nil before the first.
+        /// The number of the frame on the screen; nil before the first one.
         var frame: Int?
         var moment: WallTime
     }
@@ -35,17 +35,16 @@ final class GameWindow: EventSendableDelegate {
         told.add(Told(line: "\(data.type) \(id)\(reason)", frame: frame, moment: .now))
     }
 
-    // MARK: What is played
+    // MARK: Playback
 
-    /// Plays a stream, with the timeline of its platform.
+    /// Plays a stream with the timeline of its platform.
     func open(_ address: String) async throws {
         player.set(video: Video(address), play: true)
         try await follow(nil)
     }
 
-    /// Stands at the beginning of a recording, whose wall clock is what its frames say.
-    ///
-    /// - Parameter moment: a time near those of its frames.
+    /// Opens the beginning of a recording, whose wall clock is given by its frames. `moment` is a time near those of
+    /// its frames.
     func open(recording: String, near moment: WallTime, of uri: String) async throws {
         player.set(video: Video(recording), play: true)
         _ = await screen.sights.first { [screen] _ in screen.sights.values.count >= 30 }
@@ -69,7 +68,7 @@ final class GameWindow: EventSendableDelegate {
         try await timeline.subscribeEvents()
     }
 
-    /// Returns when the frame is on the screen and what follows from it has been told.
+    /// Seeks, and returns when the frame is on the screen and its events have been reported.
     func seek(to moment: WallTime) async throws {
         try await player.seek(to: moment)
         await player.settled()
@@ -82,45 +81,45 @@ final class GameWindow: EventSendableDelegate {
         await player.settled()
     }
 
-    // MARK: What is seen
+    // MARK: Displayed frames
 
     /// The number of the frame on the screen.
     var frame: Int? { screen.sights.values.last.map { Int($0.stamp.counter) } }
 
-    /// When the frame on the screen was captured.
+    /// The capture time of the frame on the screen.
     var captured: WallTime? { screen.sights.values.last.map { $0.stamp.captureTime(near: $0.shown) } }
 
     func hasSeen(frames count: Int) async -> Bool {
         await screen.sights.first { [screen] _ in screen.sights.values.count >= count } != nil
     }
 
-    /// Waits for a frame that was captured at a moment or later.
+    /// Waits for a frame that was captured at a time or later.
     func hasSeen(_ moment: WallTime) async -> Bool {
         await screen.sights.first { $0.stamp.captureTime(near: moment) >= moment } != nil
     }
 
-    /// Waits until something was told.
+    /// Waits until an event has been reported.
     func sees(_ line: String, of moment: WallTime) async throws {
         goal.withLock { $0 = moment }
         guard await told.first(where: { $0.line == line }) != nil else {
             throw EndToEndFailure("\(name): “\(line)” was not told, but \(lines)")
         }
-        // Its own frame may still be on its way to the notes.
+        // The event's own frame may not be recorded yet.
         _ = await hasSeen(moment)
     }
 
-    /// What was told, in order.
+    /// The notifications in order.
     var lines: [String] { told.values.map(\.line) }
 
     var knowsGoal: Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == "goal" } ?? false }
 
-    /// When something was told first, the frame on the screen then, and the number of the first frame that was captured at the
-    /// goal or later.
+    /// Returns when a notification came first, the number of the frame on the screen then, and the number of the first
+    /// frame that was captured at the goal or later.
     func told(_ line: String) -> (moment: WallTime, frame: Int, own: Int)? {
         guard let goal = goal.withLock({ $0 }), let told = told.values.first(where: { $0.line == line }),
             let frame = told.frame
         else { return nil }
-        // Capture times are in whole milliseconds on the screen.
+        // The strip contains capture times in whole milliseconds.
         let own = screen.sights.values.first {
             let captured = $0.stamp.captureTime(near: goal)
             return captured >= goal && captured < goal + .seconds(1)
@@ -130,6 +129,6 @@ final class GameWindow: EventSendableDelegate {
 }
 
 extension WallTime {
-    /// By the clock of this machine.
+    /// The current time of this machine.
     static var now: WallTime { WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000)) }
 }

@@ -2,19 +2,17 @@ import Foundation
 import PCast
 import PCastCore
 
-/// A programme that is being made, as HTTP Live Streaming with dates, each of whose pictures says which one it is. All of it may
-/// be gone back to.
+/// A live program as HTTP Live Streaming with dates. Each frame shows its number. Viewers can seek back to the
+/// beginning.
 struct LiveProgramme: Sendable {
     static let rate = 10
     static let size = Dimensions(width: 320, height: 180)
 
     let address: String
-    /// When the first picture was made, as the playlist says.
+    /// The capture time of the first frame according to the playlist.
     let began: WallTime
 
-    /// - Parameters:
-    ///   - head: how much of it there is at the beginning, in seconds.
-    ///   - seconds: of all.
+    /// Creates the program, of which `head` seconds exist at the beginning, and `seconds` in total.
     static func make(head: Int, seconds: Int, in place: TestWorkspace) async throws -> LiveProgramme {
         let raw = place.path("raw.yuv")
         try write(seconds * rate, to: raw)
@@ -40,15 +38,13 @@ struct LiveProgramme: Sendable {
             began: WallTime(millisecondsSinceEpoch: Int64(began)))
     }
 
-    /// When a picture was made.
+    /// Returns the capture time of a frame.
     func moment(of sight: StampScreen.Sight) -> WallTime {
         began + .milliseconds(Int64(sight.stamp.counter) * 1_000 / Int64(Self.rate))
     }
 
-    /// Up to when a picture shows what is told with it. A seek goes to a moment, and the picture that is seen there may have
-    /// been there for a while; every other one counts from its own moment alone.
-    ///
-    /// - Parameter sights: up to that picture.
+    /// Returns the time up to which the last frame of the list includes notifications. After a seek, a frame may have
+    /// been on air for a while before the position; any other frame counts from its own time.
     func reach(of sights: [StampScreen.Sight]) -> WallTime? {
         guard let last = sights.last else { return nil }
         let rounding = TimeSpan.milliseconds(2)
@@ -71,7 +67,7 @@ struct LiveProgramme: Sendable {
             for plane in [frame.planeU, frame.planeV] {
                 plane.update(repeating: UInt8(110 + index % 30), count: frame.strideUV * size.height / 2)
             }
-            // A strip of nothing but zeros would be black.
+            // A strip of zeros would be black.
             let time = StampedProgramme.began + .milliseconds(Int64(index) * 1_000 / Int64(rate))
             TestPatternStrip.draw(
                 TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)

@@ -1,24 +1,24 @@
 import Foundation
 
-/// A film, a recording or a picture on disk, as FFmpeg's programs see it.
+/// A film, a recording or a still image on disk, as FFmpeg reads it.
 struct MediaFile: Sendable {
     struct Track: Sendable {
         let kind: String
         let codec: String
         let width: Int
         let height: Int
-        /// Counted by decoding them all.
+        /// The number of frames, counted by decoding all of them.
         let frames: Int
-        /// In seconds.
+        /// The duration in seconds.
         let duration: Double
-        /// Whether any picture is predicted from later ones.
+        /// Whether any frame is predicted from later ones.
         let hasBFrames: Bool
     }
 
     let path: String
     let place: TestWorkspace
 
-    /// Decodes the whole file. Throws when FFmpeg complains about anything in it.
+    /// Decodes the whole file. Throws if FFmpeg reports any problem.
     func tracks() async throws -> [Track] {
         let fields = "codec_type,codec_name,width,height,nb_read_frames,duration,has_b_frames"
         let (output, complaints) = try await place.run(
@@ -36,14 +36,14 @@ struct MediaFile: Sendable {
         }
     }
 
-    /// The one track of a kind.
+    /// Returns the only track of a kind.
     func track(_ kind: String) async throws -> Track {
         let found = try await tracks().filter { $0.kind == kind }
         guard found.count == 1 else { throw EndToEndFailure("\(path) has \(found.count) tracks of \(kind)") }
         return found[0]
     }
 
-    /// The mean volume of the sound in dBFS.
+    /// Returns the mean volume of the audio in dBFS.
     func loudness() async throws -> Double {
         let messages = try await place.run(
             "ffmpeg", ["-hide_banner", "-nostdin", "-i", path, "-vn", "-af", "volumedetect", "-f", "null", "-"]
@@ -55,9 +55,8 @@ struct MediaFile: Sendable {
         return loudness
     }
 
-    /// Every picture, scaled to a size, in a format of FFmpeg with so many bytes a picture.
-    ///
-    /// - Parameter filter: is applied before scaling.
+    /// Returns every frame, scaled to a size, in a format of FFmpeg with a number of bytes per frame. The optional
+    /// filter is applied before scaling.
     func pictures(
         width: Int, height: Int, format: String, byteCount: Int, filter: String? = nil
     ) async throws -> [ArraySlice<UInt8>] {

@@ -4,7 +4,7 @@ import PCastPlayback
 import PCastRendering
 import Synchronization
 
-/// Reads the strip of each picture it is shown, and notes what the player said of it at that moment.
+/// Reads the strip of each frame, and records the player's state at that moment.
 final class StampScreen: RenderSurface {
     struct Sight: Sendable {
         var stamp: TestPatternStamp
@@ -13,12 +13,12 @@ final class StampScreen: RenderSurface {
         var shown: WallTime
     }
 
-    /// Of pictures with a strip.
+    /// The frames that have a time strip.
     let sights = Awaited<Sight>()
     private let isDarkNow = Mutex(false)
     private let player = Mutex<@Sendable () -> Player?>({ nil })
 
-    /// Whether the last picture had no strip.
+    /// Whether the last frame had no strip.
     var isDark: Bool { isDarkNow.withLock { $0 } }
 
     func watch(_ watched: Player) {

@@ -2,14 +2,14 @@ import Foundation
 import PCast
 import PCastCore
 
-/// A programme as HTTP Live Streaming on a server of its own, each of whose pictures says which one it is, with a tone, the
-/// time of day, and an event message in the middle of it.
+/// A program as HTTP Live Streaming on its own server. Each frame shows its number. There is a tone, the time of day,
+/// and an event message in the middle.
 struct StampedProgramme: Sendable {
     static let rate = 20
     static let size = Dimensions(width: 320, height: 180)
-    /// When the first picture was taken.
+    /// The capture time of the first frame.
     static let began = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
-    /// Where the event message stands.
+    /// The position of the event message.
     static let messageAt = TimeSpan.milliseconds(2_500)
 
     let address: String
@@ -76,7 +76,7 @@ struct StampedProgramme: Sendable {
         return data
     }
 
-    /// An `emsg` box of version 1 (ISO/IEC 23009-1, section 5.10.3.3), at its time by the media's own.
+    /// An `emsg` box of version 1 (ISO/IEC 23009-1, section 5.10.3.3), with its time by the media's clock.
     private static var message: [UInt8] {
         func number(_ value: UInt64, _ count: UInt64) -> [UInt8] {
             (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }

@@ -1,9 +1,9 @@
 import PCastCore
 import Testing
 
-/// The test picture and its sound as a file, recorded from a stream of this system.
+/// The test pattern and its audio as a file, recorded from a stream of this system.
 enum StampedRecording {
-    /// - Parameter seconds: about so long.
+    /// Records the synthetic sources for about a number of seconds.
     static func make(_ name: String, seconds: Int, in place: TestWorkspace) async throws -> MediaFile {
         let path = place.path(name)
         let publisher = try place.pcast(

@@ -1,11 +1,9 @@
 import PCastCore
 
-/// The test picture in files that programs wrote.
+/// The test pattern in files that programs wrote.
 extension MediaFile {
-    /// What the time strips of all pictures say; nil for a picture without a strip.
-    ///
-    /// - Parameters:
-    ///   - width: pictures are read at this size, a multiple of 64.
+    /// Returns the contents of the time strips of all frames; nil for a frame without a strip. Frames are read with the
+    /// given size, whose width must be a multiple of 64.
     func stamps(width: Int = 640, height: Int = 360) async throws -> [TestPatternStamp?] {
         let pictures = try await pictures(
             width: width, height: height, format: "yuv420p", byteCount: width * height * 3 / 2)

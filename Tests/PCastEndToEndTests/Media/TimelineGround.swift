@@ -2,7 +2,8 @@ import Foundation
 import PCastCore
 import PCastTimeline
 
-/// A platform that keeps its timelines on disk, may be killed and comes again where it was, and the producer of one game.
+/// A platform with timelines on disk that can be killed and restarted at the same address, and the producer of one
+/// game.
 actor TimelineGround {
     static let league = "NHL"
     static let game = "2354717"
@@ -30,9 +31,8 @@ actor TimelineGround {
 
     func token() async throws -> String { try await place.token(LocalPlatform.application, "--type", "stream") }
 
-    /// Lets view one stream.
-    ///
-    /// - Parameter playoutBuffer: for how long a viewer by it holds frames at least, as `PT1S`; nil for no longer than needed.
+    /// Creates a token for viewing one stream. The playout buffer is the minimum time for which its viewer holds
+    /// frames, such as `PT1S`; nil for the time that is needed.
     func token(for stream: String, playoutBuffer: String? = nil) async throws -> String {
         let application = LocalPlatform.application
         guard let playoutBuffer else {
@@ -42,13 +42,13 @@ actor TimelineGround {
             application, "--type", "stream", "--stream", stream, "--capability", "playout-buffer=\(playoutBuffer)")
     }
 
-    /// A stream of the platform, as a player opens it.
+    /// Returns the address of a stream for a player.
     func address(of stream: String, playoutBuffer: String? = nil) async throws -> String {
         let token = try await token(for: stream, playoutBuffer: playoutBuffer)
         return "\(platform.uri)/watch/\(stream)#token=\(token.addingPercentEncoding)"
     }
 
-    /// Kills the platform as no program can prevent, and starts it again at the same place.
+    /// Kills the platform with SIGKILL, and restarts it at the same address.
     func killAndRestart() async throws {
         platform.program.send(SIGKILL)
         try await platform.program.exitStatus()
@@ -56,7 +56,7 @@ actor TimelineGround {
         platform = try await Self.serve(in: place, port: String(port))
     }
 
-    /// Tells something of the game.
+    /// Adds an event of the game.
     func add(_ arguments: String...) async throws {
         try await run(["add", Self.league, Self.game] + arguments)
     }
@@ -67,7 +67,7 @@ actor TimelineGround {
             ["timeline"] + arguments + ["--uri", platform.uri, "--application", LocalPlatform.application, "--json"])
     }
 
-    /// Brings in what was told before, as lines of a log.
+    /// Imports earlier events from the lines of a log.
     func bring(_ log: TimelineLog) async throws {
         let lines = log.revisions.map { String(decoding: $0.bytes, as: UTF8.self) + "\n" }.joined()
         try lines.write(toFile: place.path("past.jsonl"), atomically: true, encoding: .utf8)

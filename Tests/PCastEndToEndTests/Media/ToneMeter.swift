@@ -3,7 +3,7 @@ import PCastCore
 import PCastRendering
 import Synchronization
 
-/// A loudspeaker that measures what it would be heard with.
+/// An audio output that measures the audible level.
 final class ToneMeter: AudioOutput {
     private struct State {
         var volume = 1.0
@@ -13,10 +13,10 @@ final class ToneMeter: AudioOutput {
 
     private let state = Mutex(State())
 
-    /// The root of the mean square of the last frame that was to be heard, 1 for the largest samples.
+    /// The root mean square of the last audible frame; 1 for the largest samples.
     var level: Double { state.withLock { $0.level } }
 
-    /// How many frames there were.
+    /// The number of frames.
     var frames: Int { state.withLock { $0.frames } }
 
     var lead: TimeSpan { .zero }

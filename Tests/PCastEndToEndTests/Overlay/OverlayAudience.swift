@@ -2,10 +2,10 @@ import Foundation
 import PCastOverlay
 import PCastPlayback
 
-/// All who listen to the overlays of a notification centre, as applications do: an observer of each of the 26 names, and one
+/// All observers of the overlays of a notification center, as in an application: one for each of the 26 names, and one
 /// by types.
 final class OverlayAudience: Sendable {
-    /// How many messages each kind has heard.
+    /// The number of messages that each kind of observer has received.
     struct Mark: Sendable {
         var classic: Int
         var typed: Int
@@ -17,7 +17,7 @@ final class OverlayAudience: Sendable {
     private let observers: Observers
     private let listening: Task<Void, Never>
 
-    /// Notifications that are listened to; nobody touches them until they are removed.
+    /// Registered observers, which are not accessed until they are removed.
     private struct Observers: @unchecked Sendable { var tokens: [any NSObjectProtocol] }
 
     init() async {
@@ -25,7 +25,7 @@ final class OverlayAudience: Sendable {
         observers = Observers(
             tokens: OverlayMessage.Name.allCases.map { name in
                 board.addObserver(forName: Notification.Name(name.rawValue), object: nil, queue: nil) { notification in
-                    // What it holds is read as an application does.
+                    // The notification is read as an application does.
                     if let message = OverlayMessage(notification) { classic.add(message) }
                 }
             })
@@ -41,7 +41,7 @@ final class OverlayAudience: Sendable {
 
     var mark: Mark { Mark(classic: classic.values.count, typed: typed.values.count) }
 
-    /// What each kind has heard since.
+    /// Returns the messages that each kind of observer received since a mark.
     func heard(since mark: Mark) -> [(kind: String, messages: [OverlayMessage])] {
         [
             ("classic", Array(classic.values.dropFirst(mark.classic))),
@@ -49,7 +49,7 @@ final class OverlayAudience: Sendable {
         ]
     }
 
-    /// Waits until both kinds have heard something since for which this holds.
+    /// Waits until both kinds of observers have received matching messages since a mark.
     func wait(
         for what: String, since mark: Mark, _ holds: @escaping @Sendable ([OverlayMessage]) -> Bool
     ) async throws {

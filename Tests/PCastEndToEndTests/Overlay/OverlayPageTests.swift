@@ -5,11 +5,11 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// Pages that die, come back, look on or lie: scenario 9 of the playback reference, section 8.
+    /// Pages that crash, return, watch without a token, or send invalid messages.
     @Suite(
         "Pages of an overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg), .timeLimit(.minutes(10)))
     struct OverlayPageTests {
-        @Test("Whatever pages do, the player plays on; who comes back is told what is so; who is disabled is gone")
+        @Test("the player continues whatever pages do, and a returning page receives the state")
         func story() async throws {
             try await TestWorkspace.run { place in
                 let programme = try await StampedProgramme.make(seconds: 60, in: place)
@@ -20,7 +20,7 @@ extension EndToEnd {
                 player.volume = 0.4
                 try await stage.heard(.playerVolume)
                 let told = stage.classic.values.count
-                // Another one, without an overlay, says what the machine lets a player do at this time.
+                // Another player without an overlay shows what the machine is capable of at this time.
                 let (other, otherScreen) = Self.lonePlayer(of: programme)
                 _ = await otherScreen.sights.first()
                 let (shown, otherShown) = (stage.screen.sights.values.count, otherScreen.sights.values.count)
@@ -31,7 +31,7 @@ extension EndToEnd {
 
                 let pictures = stage.screen.sights
                 _ = await pictures.first { _ in pictures.values.count > shown + 60 }
-                // All the while the player was not asked for anything, and did nothing but play.
+                // Meanwhile the player received no command, and only played.
                 let since = stage.classic.values.dropFirst(told)
                 #expect(!since.contains { $0.isCommand }, "\(since.filter(\.isCommand))")
                 let gap = Self.longestGap(stage.screen, after: shown)
@@ -64,13 +64,13 @@ extension EndToEnd {
             return (player, screen)
         }
 
-        /// From one picture that was shown to the next, in pictures; that it began again is no gap.
+        /// Returns the longest step between displayed frames, in frames. A restart of the film is not a gap.
         private static func longestGap(_ screen: StampScreen, after count: Int) -> Int {
             let stamps = screen.sights.values.dropFirst(count).map { Int($0.stamp.counter) }
             return zip(stamps.dropFirst(), stamps).map { $0 - $1 }.max() ?? .max
         }
 
-        /// The page's process is killed, and it is loaded again.
+        /// Kills the page's process and loads the page again.
         private func death(_ stage: OverlayStage, _ browser: Browser) async throws {
             let count = stage.classic.values.count
             try await browser.crash()
@@ -78,7 +78,7 @@ extension EndToEnd {
             _ = await stage.screen.sights.first { _ in overlay.phase != .ready }
             #expect(stage.overlay.phase == .loading && stage.overlay.pageCount == 0)
             try await browser.open(stage.viewerAddress)
-            // The tab remembers its token, as a reload has it.
+            // The tab keeps its token over a reload.
             try await stage.heard(.easeLiveReady, after: count)
             try await browser.wait(for: "document.querySelector('#volume').value === '40'")
             let replayed = try await browser.evaluate("wire.received.map((m) => m.event)").list.compactMap(\.text)
@@ -87,7 +87,7 @@ extension EndToEnd {
             #expect(Set(replayed).isSuperset(of: ["player.volume", "player.mute", "player.speed"]))
         }
 
-        /// A second page, without a token.
+        /// Opens a second page without a token.
         private func onlooker(_ stage: OverlayStage, _ browser: Browser) async throws {
             try await browser.open(stage.viewerAddress, at: "onlooker")
             try await browser.wait(
@@ -100,14 +100,14 @@ extension EndToEnd {
             try await browser.wait(for: "wire.received.some((m) => m.event === 'bridge.error')", at: "onlooker")
             guard case .easeLiveError(let error) = try await stage.heard(.easeLiveError, after: count) else { return }
             #expect(error.level == .warning && error.component == .bridgeConnectivity)
-            // A token that is none opens nothing.
+            // An invalid token is rejected.
             let code = try await browser.evaluate(
                 "new Promise((done) => { new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final?token=abc')"
                     + ".onclose = ({ code }) => done(code); })", at: "onlooker")
             #expect(code.number == 4_008)
         }
 
-        /// What is no message, and ten megabytes.
+        /// Sends invalid messages, and ten megabytes.
         private func lies(_ stage: OverlayStage, _ browser: Browser) async throws {
             let open =
                 "new Promise((done) => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final');"
@@ -123,7 +123,7 @@ extension EndToEnd {
                 open + "for (let n = 0; n < 1000; n++) socket.send(JSON.stringify({ v: 1, event: 'app.keepalive', "
                     + "metadata: {}, seq: n, epoch: 0 })); }; })", at: "onlooker")
             #expect(flood.number == 4_004)
-            // Who may steer is believed as little: of twenty requests that are none, nothing is done.
+            // A page with a controller token is not trusted either: twenty invalid requests have no effect.
             let steering = open.replacing("final'", with: "final?token=\(stage.overlay.controllerToken)'")
             let strange = try await browser.evaluate(
                 steering
@@ -135,7 +135,7 @@ extension EndToEnd {
             try await browser.wait(for: "document.body.dataset.state === 'playing'")
         }
 
-        @Test("Of a page that hangs a warning is raised, and then the end of the overlay; the player plays on")
+        @Test("a page that hangs causes a warning and then the end of the overlay, and the player continues")
         func silence() async throws {
             try await TestWorkspace.run { place in
                 let browser = try await Browser.start(in: place)

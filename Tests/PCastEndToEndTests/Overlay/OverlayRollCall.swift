@@ -3,28 +3,26 @@ import PCastOverlay
 import PCastPlayback
 import Testing
 
-/// Calls out what is caused to be said, and looks who has heard it how often, and what went over a page's wire for it.
+/// Causes messages, and checks how often each observer received them and what a page sent and received.
 final class OverlayRollCall {
     let audience: OverlayAudience
     private let overlay: Overlay
     private let browser: Browser
     private let page: String
     private var last = 0
-    /// Those that came as they should.
+    /// The messages that arrived as expected.
     private(set) var present: Set<OverlayMessage.Name> = []
 
     init(_ audience: OverlayAudience, of overlay: Overlay, _ browser: Browser, page: String = "main") {
         (self.audience, self.overlay, self.browser, self.page) = (audience, overlay, browser, page)
     }
 
-    /// Lets something happen, waits until all that comes of it has come, and expects nothing beside it. Of times, which come
-    /// as long as it plays, none is counted.
+    /// Performs an action, waits until all its effects have arrived, and expects no others. Times, which arrive during
+    /// playback, are not counted.
     ///
-    /// - Parameters:
-    ///   - names: what both kinds of observers hear, each once for each time that it stands here.
-    ///   - sent: what the page says, in order.
-    ///   - received: what the page is told, in order.
-    ///   - passing: events of the wire and names that may come as often as they like, such as states on the way to another.
+    /// `names` are the messages that both kinds of observers receive, each with its number of occurrences. `sent` and
+    /// `received` are the page's messages in order. `passing` lists messages that may occur any number of times, such
+    /// as transitional states.
     func call(
         _ what: String, hears names: [OverlayMessage.Name], sent: [String] = [], received: [String] = [],
         passing: Set<OverlayMessage.Name> = [], _ cause: () async throws -> Void
@@ -46,7 +44,7 @@ final class OverlayRollCall {
         #expect(after.received == received, "\(what): told to the page")
     }
 
-    /// What was said once, whatever else was.
+    /// Expects that each message occurred once, whatever else occurred.
     func expectOnce(_ names: [OverlayMessage.Name], since mark: OverlayAudience.Mark) {
         for name in names { expectOnce(name, since: mark) { $0.name == name } }
     }
@@ -65,7 +63,7 @@ final class OverlayRollCall {
         }
     }
 
-    /// Times of pictures that were shown one after another, none of them told twice.
+    /// Expects times of frames in their order, none of them twice.
     func expectTimes(since mark: OverlayAudience.Mark) {
         for (kind, messages) in audience.heard(since: mark) {
             let times = messages.filter { $0.name == .playerTime }
@@ -74,7 +72,7 @@ final class OverlayRollCall {
         }
     }
 
-    /// To the page and back: what was on its way before has arrived then, and what came of it as well.
+    /// Sends a message to the page and back, after which all earlier messages and their effects have arrived.
     private func pass() async throws {
         last += 1
         let (mark, number) = (audience.mark, last)

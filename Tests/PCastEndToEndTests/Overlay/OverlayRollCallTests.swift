@@ -4,13 +4,13 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// Each of the 26 notifications from what really causes it: the player, a page in Chromium with real input, the application,
-    /// a second screen.
+    /// Each of the 26 notifications with its real cause: the player, a page in Chromium with real input, the
+    /// application, and a second page.
     @Suite(
         "The notifications of an overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg),
         .timeLimit(.minutes(10)))
     struct OverlayRollCallTests {
-        @Test("Each comes once to each kind of observer, and nothing answers itself on the wire")
+        @Test("each notification arrives once at each kind of observer, and none is echoed to the page")
         func rollCall() async throws {
             try await TestWorkspace.run { place in
                 let browser = try await Browser.start(in: place)
@@ -23,7 +23,7 @@ extension EndToEnd {
                 try await Self.secondScreen(stage, roll, browser)
                 try await Self.errors(stage, roll, browser, place)
                 #expect(OverlayMessage.Name.allCases.filter { !roll.present.contains($0) } == [])
-                // Also of times each kind has heard the same, and none of them twice in its place.
+                // Both kinds of observers received the same times, and none twice in a row.
                 let heard = stage.audience.heard(since: .init(classic: 0, typed: 0)).map { heard in
                     heard.messages.filter { $0.name == .playerTime }
                 }
@@ -34,7 +34,8 @@ extension EndToEnd {
             }
         }
 
-        /// By itself, before there is a page. It stands still afterwards, so that all that comes has been caused.
+        /// Checks the player alone, before there is a page. It is paused afterwards, so that all later messages have a
+        /// cause.
         private static func player(_ stage: OverlayStage, _ roll: OverlayRollCall) async throws {
             let start = OverlayAudience.Mark(classic: 0, typed: 0)
             let wanted: Set<OverlayMessage.Name> = [.playerReady, .playerMetadata, .playerTime, .playerState]
@@ -49,13 +50,13 @@ extension EndToEnd {
             roll.expectOnce([.playerReady, .playerMetadata], since: start)
             roll.expectOnce(.playerState(.paused), since: mark)
             roll.expectTimes(since: start)
-            // What is so already is no news.
+            // A volume that is already set causes no message.
             #expect(!stage.classic.values.contains { $0.name == .playerVolume })
         }
 
-        /// It comes, and hears what is so.
+        /// A page connects and receives the current state.
         private static func page(_ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser) async throws {
-            // Who has not said that it listens is told nothing: the first that it hears is its welcome.
+            // A page that has not announced that it listens receives nothing before its welcome.
             let silent = "window.silent = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final')"
             try await roll.call(
                 "a page", hears: [.bridgeReady, .easeLiveReady], sent: ["bridge.ready", "app.ready"],
@@ -78,7 +79,7 @@ extension EndToEnd {
             #expect(first[0].text == "bridge.welcome" && first[1].number == 1)
             try await browser.evaluate(
                 "new Promise((done) => { silent.onclose = () => done(true); silent.close(); })")
-            // The page's own wire has noted the other's as well.
+            // The page also recorded the messages of the other connection.
             try await browser.evaluate("wire.sent.length = wire.received.length = 0")
             try await roll.call(
                 "another click", hears: [.bridgeStage, .playerStage], sent: ["stage.clicked"],
@@ -89,7 +90,7 @@ extension EndToEnd {
             }
         }
 
-        /// What a person asks for by the page, of a player that stands.
+        /// A person's requests through the page, while the player is paused.
         private static func requests(
             _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {
@@ -103,7 +104,7 @@ extension EndToEnd {
                 try await stage.audience.wait(for: "a seek", since: mark) { $0.contains { $0.name == .bridgeTime } }
                 await overlay.settled()
                 while player.overlayState == .seeking, !Task.isCancelled { await player.settled() }
-                // What the player says next is said behind all of the seek.
+                // The player's next message follows all messages of the seek.
                 player.volume = 0.9
             }
             try await roll.call(
@@ -129,7 +130,7 @@ extension EndToEnd {
                 try await browser.click("#play")
                 try await browser.wait(for: "document.body.dataset.state === 'playing'")
             }
-            // It may wait for media before it stands.
+            // The player may wait for media before it is paused.
             let mark = roll.audience.mark
             try await roll.call("pause", hears: [.bridgeState], sent: ["player.state"], passing: [.playerState]) {
                 try await browser.evaluate(
@@ -139,7 +140,7 @@ extension EndToEnd {
             roll.expectOnce(.playerState(.paused), since: mark)
         }
 
-        /// Of the application, in each of the ways to post; and the producer's word.
+        /// Messages of the application in each way of posting, and the producer's message.
         private static func application(
             _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {
@@ -166,7 +167,8 @@ extension EndToEnd {
             }
         }
 
-        /// A page of a second screen: what it asks for is done by the first one's player, and heard in both places.
+        /// Checks a page of a second screen: its requests are performed by the first one's player, and received at
+        /// both.
         private static func secondScreen(
             _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {

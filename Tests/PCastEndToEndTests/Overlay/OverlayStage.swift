@@ -6,14 +6,14 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A player of a stamped programme with an overlay that is served, and all who listen to it: classic observers, those by
-/// types, and the reader of its messages.
+/// A player of a stamped program with a served overlay, and all its observers: classic ones, those by types, and the
+/// reader of its messages.
 final class OverlayStage: Sendable {
     let player: Player
     let overlay: Overlay
     let screen: StampScreen
     let tone = ToneMeter()
-    /// Where the picture was seen on black, as of the last picture: from left, top, width and height.
+    /// The positions of the frames on black.
     let frames = Awaited<DisplayedFrame>()
     let audience: OverlayAudience
     let address: String
@@ -77,7 +77,7 @@ final class OverlayStage: Sendable {
 
     // MARK: Waiting
 
-    /// Waits for the first message behind the first `count` that observers of the classic kind heard.
+    /// Waits for the first message after the first `count` messages of the observers by name.
     @discardableResult
     func heard(
         _ name: OverlayMessage.Name, after count: Int = 0,
@@ -93,20 +93,20 @@ final class OverlayStage: Sendable {
         return found
     }
 
-    /// How often something was heard, of both kinds of observers.
+    /// Returns how often the observers by name received a message.
     func count(_ name: OverlayMessage.Name) -> Int { classic.values.count { $0.name == name } }
 
-    /// Waits until a picture is shown for which something holds.
+    /// Waits for a displayed frame that matches.
     func seen(_ what: String, _ matches: @escaping @Sendable (StampScreen.Sight) -> Bool) async throws {
         let (sights, before) = (screen.sights, screen.sights.values.count)
         let found = await sights.first { sight in matches(sight) && sights.values.count > before }
         if found == nil { throw EndToEndFailure("\(what) was not seen") }
     }
 
-    /// The number of the picture that stands on the screen.
+    /// The number of the displayed frame.
     var stamp: Int { screen.sights.values.last.map { Int($0.stamp.counter) } ?? -1 }
 
-    /// Where the picture is that was made at a moment, in milliseconds since 1970.
+    /// Returns the number of the frame that was captured at a time, in milliseconds since 1970.
     static func stamp(at timecode: Int64) -> Int {
         Int((timecode - StampedProgramme.began.millisecondsSinceEpoch) * Int64(StampedProgramme.rate) / 1_000)
     }

@@ -5,15 +5,15 @@ import PCastPlayback
 import Testing
 
 extension EndToEnd {
-    /// The overlay in real Chromium with real input: scenario 7 of the playback reference, section 8. What is told is judged by
-    /// the picture, the sound, the page's own text and what went over the wire.
+    /// The overlay in real Chromium with real input. The frames, the audio, the page's own text and the network traffic
+    /// show the results.
     @Suite(
         "An overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg), .timeLimit(.minutes(10)))
     struct OverlayTests {
-        /// In the page's wire: what it has said, but for signs of life.
+        /// The page's messages, except keep-alive messages.
         private static let said = "wire.sent.filter((m) => m.event !== 'app.keepalive').map((m) => m.event)"
 
-        @Test("A person steers the player by the page, and everybody hears of everything once")
+        @Test("a person controls the player through the page, and every observer receives every message once")
         func story() async throws {
             try await TestWorkspace.run { place in
                 let programme = try await StampedProgramme.make(seconds: 60, in: place)
@@ -48,7 +48,7 @@ extension EndToEnd {
 
         // MARK: The chapters
 
-        /// What the stream says of itself, from a box in a fragment of it.
+        /// The stream's metadata, from a box in one of its fragments.
         private func metadata(_ stage: OverlayStage, _ browser: Browser) async throws {
             guard case .playerMetadata(let text) = try await stage.heard(.playerMetadata),
                 let told = JSON(line: text)
@@ -57,14 +57,14 @@ extension EndToEnd {
             try await browser.wait(for: "document.querySelector('#home-score').textContent === '1'")
         }
 
-        /// Times come a few times a second, and are of the picture that is seen.
+        /// Times arrive a few times per second, and are those of the displayed frame.
         private func time(_ stage: OverlayStage, _ browser: Browser) async throws {
             try await browser.wait(for: "wire.received.filter((m) => m.event === 'player.time').length >= 8")
             let times = try await browser.evaluate(
                 "wire.received.filter((m) => m.event === 'player.time').map((m) => m.metadata.timecode)")
             let numbers = times.list.compactMap(\.number)
             let steps = zip(numbers.dropFirst(), numbers).map { $0 - $1 }
-            // A quarter of a second of the programme each; a machine that stands still makes it longer.
+            // The steps are a quarter of a second of the program. A busy machine makes them longer.
             #expect(steps.allSatisfy { $0 >= 150 } && steps.sorted()[steps.count / 2] <= 600, "\(steps)")
             stage.player.pause()
             try await stage.heard(.playerState) { $0 == .playerState(.paused) }
@@ -78,7 +78,7 @@ extension EndToEnd {
             #expect(range[0].number == Double(first) && abs((range[1].number ?? 0) - Double(first) - 60_000) < 200)
         }
 
-        /// The page's clock is of the picture that stands on the screen.
+        /// Expects that the page shows the time of the displayed frame.
         private func expectPicture(_ stage: OverlayStage, _ browser: Browser) async throws {
             let period = 1_000 / StampedProgramme.rate
             let shown = StampedProgramme.began.millisecondsSinceEpoch + Int64(stage.stamp * period)
@@ -86,7 +86,7 @@ extension EndToEnd {
                 for: "Math.abs(document.querySelector('#clock').dataset.timecode - \(shown)) <= \(period + 10)")
         }
 
-        /// A click and a swipe on the stage.
+        /// Clicks and swipes on the stage.
         private func stageInput(_ stage: OverlayStage, _ browser: Browser) async throws {
             try await browser.drag(from: (600, 300), to: (600, 300))
             try await stage.heard(.bridgeStage) { $0 == .bridgeStage(.hidden) }
@@ -99,7 +99,7 @@ extension EndToEnd {
             try await stage.heard(.bridgeStageSwipe) { $0 == .bridgeStageSwipe(.left) }
         }
 
-        /// An event of the programme is a way to its picture; so is the bar; and play goes on from there.
+        /// Seeks by an event of the program and by the bar, after which playback continues.
         private func goingAbout(_ stage: OverlayStage, _ browser: Browser) async throws {
             let goal = StampedProgramme.began.millisecondsSinceEpoch + 12_000
             stage.center.post(
@@ -133,9 +133,9 @@ extension EndToEnd {
             try await browser.wait(for: "document.body.dataset.state === 'playing'")
         }
 
-        /// Twice and half as fast by the numbers of the pictures.
+        /// Plays at double and half speed, measured by the numbers of the frames.
         private func speed(_ stage: OverlayStage, _ browser: Browser) async throws {
-            // Each is reported before the next, or the report would set the page back.
+            // Each speed is reported before the next one is selected. Otherwise the report would reset the page.
             func choose(_ key: String, _ speed: Double) async throws {
                 let count = stage.classic.values.count
                 try await browser.press(key, in: "#speed")
@@ -154,7 +154,7 @@ extension EndToEnd {
             #expect(try await browser.evaluate("document.querySelector('#speed').value").text == "0.5")
         }
 
-        /// How fast pictures go by, of which the first were on their way already.
+        /// Returns the measured playback rate. The first frames were on their way already.
         private static func measuredRate(_ stage: OverlayStage, pictures: Int) async -> Double {
             let sights = stage.screen.sights
             let start = sights.values.count
@@ -165,7 +165,7 @@ extension EndToEnd {
             return passed / (last.shown - first.shown).seconds
         }
 
-        /// Half as loud, and silent, by the sound.
+        /// Sets half the volume and mutes, measured by the audio.
         private func sound(_ stage: OverlayStage, _ browser: Browser) async throws {
             let tone = stage.tone
             func settle() async throws -> Double {
@@ -190,7 +190,7 @@ extension EndToEnd {
             #expect(try await settle() > 0)
         }
 
-        /// Asked for by the application, and chosen by a person.
+        /// Changes the language by the application and by a person.
         private func language(_ stage: OverlayStage, _ browser: Browser) async throws {
             stage.center.post(OverlayNotification(.appLanguage("de")), subject: stage.overlay)
             try await browser.wait(for: "document.querySelector('#state').textContent === 'Läuft'")
@@ -201,7 +201,7 @@ extension EndToEnd {
             #expect(try await browser.text("#events-title") == "Qué ha pasado")
         }
 
-        /// Both ways, whole.
+        /// Sends messages in both directions.
         private func messages(_ stage: OverlayStage, _ browser: Browser) async throws {
             stage.overlay.post(.appMessage(#"{"text":"Half time in two minutes"}"#))
             try await browser.wait(for: "document.querySelector('#message').textContent === 'Half time in two minutes'")
@@ -211,7 +211,7 @@ extension EndToEnd {
             #expect(JSON(line: text)?["metadata"]["choice"].number == 3)
         }
 
-        /// Room beside the picture, by the picture.
+        /// Scales the video, checked by the displayed frames.
         private func scale(_ stage: OverlayStage, _ browser: Browser) async throws {
             try await browser.click("#squeeze")
             let wanted = VideoScale(scaleX: 0.7, scaleY: 0.7, pivotX: 0, pivotY: 0, duration: 300)
@@ -220,7 +220,7 @@ extension EndToEnd {
             #expect(await stage.frames.first { $0.isNear(0, 0, 224, 126) } != nil)
             try await browser.wait(for: "document.querySelector('#squeeze').ariaPressed === 'true'")
 
-            // From there to the other corner, and on its way there never back.
+            // From there it moves to the other corner without turning back.
             let before = stage.frames.values.count
             let corner = VideoScale(scaleX: 0.5, scaleY: 0.5, pivotX: 1, pivotY: 0, duration: 300)
             try await browser.evaluate(
@@ -235,7 +235,7 @@ extension EndToEnd {
             #expect(way.contains { (8...152).contains($0.left) }, "there was something in between: \(way)")
         }
 
-        /// Nothing was said that nobody did.
+        /// Expects that there was no message without a cause.
         private func wire(_ stage: OverlayStage, _ browser: Browser) async throws {
             let said = try await browser.evaluate(Self.said).list.compactMap(\.text)
             let expected = [
@@ -248,7 +248,7 @@ extension EndToEnd {
                 ("player.videoscale", 2),
                 ("player.time", 2), ("player.state", 1),
             ] { #expect(said.count { $0 == event } == count, "\(event) in \(said)") }
-            // A slider that is pressed may say it once, or once more when it is let go.
+            // A pressed slider may send its value once, or twice when it is released.
             let volumes = said.count { $0 == "player.volume" }
             #expect((1...2).contains(volumes) && said.count == expected.count + 12 + volumes, "\(said)")
             let sequence = try await browser.evaluate(
@@ -256,7 +256,7 @@ extension EndToEnd {
             #expect(sequence == .bool(true))
         }
 
-        /// The status by the producer's door, and what cannot be played.
+        /// Sets the status through the producer's endpoint, and plays unplayable media.
         private func ends(_ stage: OverlayStage, _ browser: Browser, _ place: TestWorkspace) async throws {
             let (door, token) = ("\(stage.origin)/program/final/status", stage.overlay.controllerToken)
             #expect(try await browser.put("hidden", to: door, token: "wrong") == 401)
@@ -272,14 +272,14 @@ extension EndToEnd {
             #expect(stage.overlay.phase == .ready, "a warning destroys nothing")
         }
 
-        /// Observers of both kinds have heard the same, each once and in the same order; and all 26.
+        /// Expects that observers of both kinds received the same messages in the same order, and all 26 kinds.
         private func expectTwins(_ stage: OverlayStage) async throws {
             let names = Set(stage.classic.values.map(\.name))
             let missing = OverlayMessage.Name.allCases.filter { !names.contains($0) }
             #expect(missing == [])
             let (classic, typed) = (stage.classic, stage.typed)
             _ = await typed.first { _ in typed.values.count >= classic.values.count }
-            // What was posted by types reaches the classic ones a moment later, and the other way round.
+            // Typed messages reach the classic observers a moment later, and vice versa.
             func bag(_ messages: [OverlayMessage]) -> [OverlayMessage: Int] {
                 messages.reduce(into: [:]) { $0[$1, default: 0] += 1 }
             }

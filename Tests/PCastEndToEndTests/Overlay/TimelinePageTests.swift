@@ -7,13 +7,14 @@ import PCastTimeline
 import Testing
 
 extension EndToEnd {
-    /// What happens in a game on the page over its picture, scenario 10 of the playback reference, section 8: the picture says
-    /// what the page may show, and the page's own elements what it does.
+    /// A game's timeline on a page over its video: frames state what the page may show, and the page's elements show
+    /// it.
     @Suite(
         "A timeline on an overlay's page", .timeLimit(.minutes(10)),
         .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg && ThisMachine.hasPython))
     struct TimelinePageTests {
-        /// In the page: notes each event that comes to stand in the list, with the time of day, and how many marks there are.
+        /// The page's script. It records each event that appears in the list, with the time of day, and the number of
+        /// marks.
         private static let watch = """
             window.notes = [], window.standing = new Set(),
             new MutationObserver(() => {
@@ -26,7 +27,7 @@ extension EndToEnd {
         private static let ids =
             "[...document.querySelectorAll('#event-list button')].map((b) => b.dataset.id).sort().join(' ')"
 
-        @Test("It shows what the picture has come to, takes back what the viewer leaves, and is whole after a reload")
+        @Test("the page shows events up to the displayed frame, and withdraws them on seeks")
         func story() async throws {
             try await TestWorkspace.run { place in
                 let programme = try await LiveProgramme.make(head: 40, seconds: 190, in: place)
@@ -79,7 +80,8 @@ extension EndToEnd {
             try await ground.run(["import", TimelineGround.league, TimelineGround.game, nothing, "--info", file])
         }
 
-        /// Each two seconds something, of which some was corrected or withdrawn; and goals with the score after them.
+        /// Creates an event every two seconds, of which some are corrected or deleted, and goals with the score after
+        /// them.
         private static func past(of programme: LiveProgramme) throws -> TimelineLog {
             var log = TimelineLog()
             func record(_ change: TimelineRequest.Change, _ second: Double) throws {
@@ -103,7 +105,7 @@ extension EndToEnd {
                     event.scorecard = card
                     event.description = "\(goals):0"
                 }
-                // Told half a second late.
+                // The event is recorded half a second late.
                 try record(.put(id, event), second + 0.5)
                 if index % 4 == 1 { try record(.delete(id), second + 4.5) }
                 if index % 4 == 2 {
@@ -117,17 +119,17 @@ extension EndToEnd {
 
         // MARK: The chapters
 
-        /// The page shows what the viewer may know, and nothing else.
+        /// Expects that the page shows exactly the events that the viewer may know.
         private func agrees(_ timeline: GameTimeline, _ browser: Browser) async throws {
             let wanted = timeline.shownEvents.compactMap(\.id).sorted().joined(separator: " ")
             try await browser.wait(for: "\(Self.ids) === '\(wanted)'")
         }
 
-        /// What happens now comes with its picture.
+        /// Events that happen now are shown with their frame.
         private func live(_ ground: TimelineGround, _ place: TestWorkspace, _ browser: Browser) async throws {
             try await ground.add("--id", "now", "--type", "goal", "--team", "home", "--description", "Now!")
             try await browser.wait(for: "standing.has('now')")
-            // Of another sport the board shows what it knows, as it is written.
+            // For another sport the board shows the known fields as they are written.
             let event = #"{"type":"fine_leg","scorecard":{"total":{"home":"5/1","visitor":"0"},"overs":"0.4"}}"#
             try event.write(toFile: place.path("event.json"), atomically: true, encoding: .utf8)
             try await ground.add("--id", "cricket", "--event", place.path("event.json"))
@@ -137,7 +139,7 @@ extension EndToEnd {
                 for: "document.querySelector('[data-id=cricket]').textContent.includes('fine leg')")
         }
 
-        /// Back in the game nothing is there that is still to come, neither in the list nor on the board.
+        /// Seeks back in the game, after which no later events are in the list or on the board.
         private func goingAbout(
             _ stage: OverlayStage, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
         ) async throws {
@@ -156,9 +158,9 @@ extension EndToEnd {
             }
         }
 
-        /// A page that is loaded anew knows what the viewer knows.
+        /// Reloads the page, which then has the viewer's events.
         private func reload(_ timeline: GameTimeline, _ stage: OverlayStage, _ browser: Browser) async throws {
-            // The tab remembers its token.
+            // The tab keeps its token.
             try await browser.open(stage.viewerAddress)
             try await browser.wait(for: "document.querySelector('#home-name').textContent === 'BER'")
             try await agrees(timeline, browser)
@@ -168,7 +170,7 @@ extension EndToEnd {
             try await browser.evaluate(Self.watch)
         }
 
-        /// The feed comes back, with everything once.
+        /// The feed returns with each event once.
         private func restart(_ ground: TimelineGround, _ browser: Browser) async throws {
             try await browser.wait(for: "standing.has('now')")
             try await ground.add("--id", "before", "--type", "penalty", "--team", "visitor")
@@ -180,13 +182,13 @@ extension EndToEnd {
                     "wire.received.filter((m) => m.event === 'timeline.added' && m.metadata.id === '\(id)').length")
                 #expect(count.number == 1)
             }
-            // Cue points are its own, and come to the page by the timeline alone.
+            // Cue points of the timeline reach the page only as timeline events.
             #expect(
                 try await browser.evaluate("wire.received.filter((m) => m.event === 'cue.passed').length")
                     == .number(0))
         }
 
-        /// By the pictures: each event came to stand on the page when its picture had been seen.
+        /// Expects that each event appeared on the page after its frame was displayed.
         private func expectNothingEarly(
             _ stage: OverlayStage, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
         ) async throws {

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Things that arrive one after another, from any thread, and can be waited for; those that came early are kept.
+/// Values that arrive one after another from any thread, and for which tests can wait. Early values are kept.
 final class Awaited<Value: Sendable>: Sendable {
     private struct Waiter {
         let matches: @Sendable (Value) -> Bool
@@ -17,7 +17,7 @@ final class Awaited<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// All that came so far.
+    /// All values so far.
     var values: [Value] { state.withLock { $0.values } }
 
     func add(_ value: Value) {
@@ -25,7 +25,7 @@ final class Awaited<Value: Sendable>: Sendable {
             state.values.append(value)
             return state.waiters
         }
-        // What is waited for may ask for what came so far: it is asked without the lock.
+        // A matching function may read earlier values, so it is called without the lock.
         for (key, waiter) in waiters where waiter.matches(value) { resume(key, value) }
     }
 
@@ -34,7 +34,7 @@ final class Awaited<Value: Sendable>: Sendable {
         waiter?.continuation.resume(returning: value)
     }
 
-    /// Nothing more will come.
+    /// Marks the end, after which no value arrives.
     func finish() {
         let woken = state.withLock { state in
             state.isOver = true
@@ -44,9 +44,8 @@ final class Awaited<Value: Sendable>: Sendable {
         for waiter in woken { waiter.continuation.resume(returning: nil) }
     }
 
-    /// The first that matches, whether it is here or still to come; nil when there will be none, or none came in time.
-    ///
-    /// - Parameter earlier: so many of the first are passed over.
+    /// Returns the first matching value, present or future; nil if there will be none, or none arrives in time. The
+    /// first `earlier` values are skipped.
     func first(
         after earlier: Int = 0, within limit: Duration = .timeout,
         where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
@@ -56,7 +55,7 @@ final class Awaited<Value: Sendable>: Sendable {
             while true {
                 let (news, isOver, key) = state.withLock { state -> ([Value], Bool, Int?) in
                     let news = Array(state.values[looked...])
-                    // Who waits is answered by what comes, or by the end: all that came before has to be looked at by then.
+                    // Before a waiter is added, all earlier values must have been examined.
                     guard news.isEmpty, !state.isOver else { return (news, state.isOver && news.isEmpty, nil) }
                     state.count += 1
                     state.waiters[state.count] = Waiter(matches: matches, continuation: continuation)

@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// Headless Chromium that a test steers, by the program `chromium_hand.py`.
+/// Headless Chromium that a test controls through the program `chromium_hand.py`.
 final class Browser: Sendable {
     private let program: RunningProgram
     private let last = Atomic(0)
 
     private init(_ program: RunningProgram) { self.program = program }
 
-    /// Returns when it can be told things.
+    /// Starts the browser, and returns when it accepts commands.
     static func start(in place: TestWorkspace) async throws -> Browser {
         let program = try place.start("\(BuiltProgram.peers)/chromium_hand.py", [], hears: true)
         guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
@@ -38,12 +38,12 @@ final class Browser: Sendable {
         try await order("open", ["page": page, "url": url])
     }
 
-    /// With the mouse, in the middle of an element.
+    /// Clicks in the middle of an element.
     func click(_ selector: String, at page: String = "main") async throws {
         try await order("click", ["page": page, "selector": selector])
     }
 
-    /// Presses the mouse somewhere along a slider.
+    /// Presses the mouse at a position of a slider.
     func slide(_ selector: String, to share: Double, at page: String = "main") async throws {
         try await order("slide", ["page": page, "selector": selector, "share": share])
     }
@@ -67,12 +67,12 @@ final class Browser: Sendable {
         try await order("wait", ["page": page, "expression": expression, "seconds": 60])
     }
 
-    /// What an element shows.
+    /// Returns the text of an element.
     func text(_ selector: String, at page: String = "main") async throws -> String? {
         try await order("text", ["page": page, "selector": selector]).text
     }
 
-    /// Errors of the console and the network.
+    /// Returns the errors of the console and the network.
     func problems(at page: String = "main") async throws -> [String] {
         try await order("problems", ["page": page]).list.compactMap(\.text)
     }
@@ -84,7 +84,7 @@ final class Browser: Sendable {
         try await order("screenshot", ["page": page, "path": path])
     }
 
-    /// The status that a server answers to a PUT.
+    /// Returns the status of a PUT request.
     func put(_ body: String, to url: String, token: String) async throws -> Int {
         Int(try await order("put", ["url": url, "body": body, "token": token]).number ?? 0)
     }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Where the programs that are tested stand.
+/// The paths of the programs under test.
 enum BuiltProgram {
-    /// A program of this package: next to the tests that were built with it, or in the folder of `PCAST_BIN`.
+    /// Returns the path of a program of this package, beside the tests or in the folder of `PCAST_BIN`.
     static func path(_ name: String) throws -> String {
         guard let path = folders.map({ "\($0)/\(name)" }).first(where: FileManager.default.isExecutableFile) else {
             throw EndToEndFailure("\(name) is not built; looked in \(folders.joined(separator: ", "))")
@@ -10,7 +10,7 @@ enum BuiltProgram {
         return path
     }
 
-    /// A program of the operating system; nil where it is not installed.
+    /// Returns the path of a program of the operating system; nil if it is not installed.
     static func installed(_ name: String) -> String? {
         let search = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let folders = search.split(separator: ":").map(String.init) + ["/usr/sbin", "/sbin"]
@@ -21,13 +21,13 @@ enum BuiltProgram {
     static let peers = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("peers").path
 
-    /// The repository.
+    /// The folder of the repository.
     static let repository = (1...4).reduce(#filePath) { path, _ in parent(path) }
 
-    /// The script that runs things in the virtual machine.
+    /// The script that runs commands in the virtual machine.
     static let machine = "\(repository)/scripts/machine"
 
-    /// The program that runs these tests, and all others of the package.
+    /// Returns the path of the program that runs all tests of the package.
     static func testBundle() throws -> String {
         try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
@@ -36,7 +36,7 @@ enum BuiltProgram {
         if let chosen = ProcessInfo.processInfo.environment["PCAST_BIN"] {
             return [FileManager.default.isExecutableFile(atPath: "\(chosen)/pcast") ? chosen : parent(chosen)]
         }
-        // The test bundle is an argument of the program that runs it, and stands beside the programs.
+        // The test bundle is an argument of the program that runs it, and is beside the other programs.
         let bundles = CommandLine.arguments.filter { $0.contains(".xctest") || $0.hasSuffix("PackageTests") }
         return [Bundle.main.bundlePath] + bundles.map(parent) + [parent(CommandLine.arguments[0])]
             + ["release", "debug"].map { "\(repository)/.build/\($0)" }

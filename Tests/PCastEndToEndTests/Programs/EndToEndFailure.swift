@@ -1,4 +1,4 @@
-/// A program did not do what a test waits for.
+/// A program did not behave as a test expects.
 struct EndToEndFailure: Error, CustomStringConvertible {
     let description: String
 

@@ -1,18 +1,19 @@
 import Foundation
 
-/// How much of this machine's processors other people's programs took while a test ran. A test that measures how
-/// smoothly things go says nothing about this product where its programs were kept from running.
+/// The share of this machine's processors that other programs used during a test. A test of smoothness says nothing
+/// about this product if its programs could not run.
 struct ForeignLoad: Sendable {
     /// The share of all processors beyond which smoothness is not judged.
     private static let bearable = 0.2
-    /// A picture at thirty a second: where the machine stood still for longer, a second one has come before it was shown.
+    /// The duration of a frame at thirty per second. If the machine stood still for longer, a second frame arrived
+    /// before the first was shown.
     private static let bearableStandstill = Duration.milliseconds(30)
 
     private let beginning = ForeignLoad.reading()
     private let pulse = MachinePulse()
 
-    /// Whether the machine was ours from the beginning until now, when all programs of the test have ended. Where it
-    /// was not, that is said, for `scripts/test` to collect.
+    /// Whether the machine was available to the test until now, after all its programs have ended. If not, this is
+    /// reported for `scripts/test` to collect.
     func isBearable() -> Bool {
         let standstill = pulse.longestStandstill
         if standstill > Self.bearableStandstill {
@@ -29,7 +30,7 @@ struct ForeignLoad: Sendable {
         return false
     }
 
-    /// Seconds of processor time since the start of the machine, and of this process and those it has waited for.
+    /// Returns seconds of processor time since the start of the machine, and of this process and its children.
     private static func reading() -> (busy: Double, capacity: Double, own: Double) {
         let text = (try? String(contentsOfFile: "/proc/stat", encoding: .utf8)) ?? ""
         let fields = text.prefix { $0 != "\n" }.split(separator: " ").dropFirst().compactMap { Double($0) }

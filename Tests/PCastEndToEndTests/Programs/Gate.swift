@@ -1,9 +1,9 @@
 import Foundation
 
-/// A way to a platform's signalling that a test can shut: media goes its own.
+/// A proxy to a platform's signaling that a test can close. Media bypasses it.
 struct Gate: Sendable {
     let program: RunningProgram
-    /// Where clients come.
+    /// The address for clients.
     let uri: String
 
     static func start(to platform: LocalPlatform) async throws -> Gate {
@@ -17,7 +17,7 @@ struct Gate: Sendable {
         return Gate(program: program, uri: "http://127.0.0.1:\(Int(own))")
     }
 
-    /// Breaks every connection, and refuses others.
+    /// Closes every connection, and rejects others.
     func shut() async throws {
         let count = program.events("shut").count
         program.send(SIGUSR1)

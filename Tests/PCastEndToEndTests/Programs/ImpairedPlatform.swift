@@ -1,18 +1,19 @@
 import Foundation
 
-/// A platform with two ways to it: a good one at 127.0.0.1, and one at 127.0.0.3 through `pcast-bench impair`.
+/// A platform with two addresses: a good one at 127.0.0.1, and one at 127.0.0.3 through `pcast-bench impair`.
 ///
-/// Candidates name the second alone; who comes to the first is exempt from what the proxy does.
+/// Candidates name only the second address. Clients of the first one bypass the proxy.
 struct ImpairedPlatform: Sendable {
     let platform: LocalPlatform
     let proxy: RunningProgram
-    /// Where clients come whose network is bad.
+    /// The address for clients with a bad network.
     let badURI: String
 
     private static let good = "127.0.0.1"
     private static let bad = "127.0.0.3"
 
-    /// - Parameter steps: what the bad network becomes each time that it is asked to, as `--step` takes them.
+    /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
+    /// accepts them.
     static func start(in place: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",
@@ -32,21 +33,21 @@ struct ImpairedPlatform: Sendable {
             badURI: "http://\(bad):\(port)")
     }
 
-    /// Makes the network what its next step says.
+    /// Changes the network to its next step.
     func step() async throws {
         let count = proxy.events("stepped").count
         proxy.send(SIGUSR2)
         _ = try await stepTime(count)
     }
 
-    /// When it made a step, counted from 0, whether that is past or to come.
+    /// Returns the time of a step, counted from 0, in the past or future.
     func stepTime(_ number: Int) async throws -> Date {
         try await proxy.event("stepped", within: .seconds(240)) { $0["number"] == .number(Double(number)) }.time
     }
 }
 
 extension RunningProgram {
-    /// The first row of data quality of that kind since a time; returns how many seconds after it was told.
+    /// Waits for a data quality since a time. Returns the number of seconds after that.
     func quality(
         _ status: String, _ reason: String, since time: Date, within limit: Duration = .timeout
     ) async throws -> Double {

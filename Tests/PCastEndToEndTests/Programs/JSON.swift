@@ -1,6 +1,6 @@
 import Foundation
 
-/// One value of what a program tells.
+/// A value in a program's output.
 enum JSON: Decodable, Sendable, Equatable {
     case null
     case bool(Bool)
@@ -26,7 +26,7 @@ enum JSON: Decodable, Sendable, Equatable {
         }
     }
 
-    /// Nil for a line that holds no object.
+    /// Creates the object of a line; nil if there is none.
     init?(line: String) {
         guard line.hasPrefix("{"), let value = try? JSONDecoder().decode(JSON.self, from: Data(line.utf8)) else {
             return nil
@@ -34,7 +34,7 @@ enum JSON: Decodable, Sendable, Equatable {
         self = value
     }
 
-    /// Null where there is no such field.
+    /// The value of a field; null if there is no such field.
     subscript(field: String) -> JSON {
         if case .object(let fields) = self { fields[field] ?? .null } else { .null }
     }
@@ -47,7 +47,7 @@ enum JSON: Decodable, Sendable, Equatable {
 
     var number: Double? { if case .number(let number) = self { number } else { nil } }
 
-    /// When a program told an event.
+    /// The time of an event in a program's output.
     var time: Date {
         get throws {
             let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)

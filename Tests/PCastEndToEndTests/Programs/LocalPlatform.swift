@@ -1,4 +1,4 @@
-/// A platform in a process of its own that a test talks to, with one application.
+/// A platform in its own process with one application.
 struct LocalPlatform: Sendable {
     static let application = "studio:not-so-secret"
 
@@ -6,9 +6,7 @@ struct LocalPlatform: Sendable {
     let uri: String
     let place: TestWorkspace
 
-    /// Starts `pcast serve` on free ports of loopback.
-    ///
-    /// - Parameter options: beside those.
+    /// Starts `pcast serve` on free ports of loopback, with additional options.
     static func start(
         in place: TestWorkspace, _ options: [String] = [], limit: Duration = .longestRun
     ) async throws -> LocalPlatform {
@@ -28,14 +26,14 @@ struct LocalPlatform: Sendable {
         self.uri = uri
     }
 
-    /// One that was started otherwise, and told where it listens.
+    /// Creates a platform that was started otherwise and reported its address.
     init(_ program: RunningProgram, uri: String, in place: TestWorkspace) {
         self.program = program
         self.place = place
         self.uri = uri
     }
 
-    /// The stream whose media arrives, or arrives next, and that is none of those known.
+    /// Returns the next stream with media that is not among the known ones.
     func stream(otherThan known: Set<String> = []) async throws -> String {
         let mark = "media flows stream="
         let line = await program.messages.lines.first { line in
@@ -49,7 +47,7 @@ struct LocalPlatform: Sendable {
 
     private static func name(_ word: Substring) -> String { String(word.drop { $0 != "=" }.dropFirst()) }
 
-    /// Ends a stream as its application's backend would.
+    /// Ends a stream as its application's backend does.
     func end(_ stream: String, reason: String = "ended") async throws {
         try await place.run(
             BuiltProgram.path("pcast"),

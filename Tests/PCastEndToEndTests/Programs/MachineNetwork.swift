@@ -1,8 +1,8 @@
 import Foundation
 
-/// A machine in a sealed network of its own with one interface, and another machine on the same link.
+/// A machine in an isolated network with one interface, and another machine on the same link.
 struct MachineNetwork: Sendable {
-    /// Those of the interface, where it has them.
+    /// The possible addresses of the interface.
     static let addresses = ["10.77.0.2", "2001:db8:77::2"]
 
     let name: String
@@ -12,7 +12,8 @@ struct MachineNetwork: Sendable {
     /// The network of the other machine.
     var outside: String { "\(name)-outside" }
 
-    /// - Parameter words: what the interface has, of `v4`, `v6` and `route`; see `machine_network.sh`.
+    /// Starts a network namespace. `words` contains the properties of its interface: `v4`, `v6` and `route`; see
+    /// `machine_network.sh`.
     static func start(_ words: String, in place: TestWorkspace) async throws -> MachineNetwork {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
         let arguments = words.split(separator: " ").map(String.init)
@@ -24,7 +25,7 @@ struct MachineNetwork: Sendable {
         return MachineNetwork(name: name, place: place, program: program)
     }
 
-    /// Gives the interface more.
+    /// Adds addresses or routes to the interface.
     func add(_ words: String) async throws {
         let count = program.output.lines.values.count
         try program.tell(words)
@@ -43,7 +44,7 @@ struct MachineNetwork: Sendable {
             ] + arguments + ["--json"])
     }
 
-    /// A platform on loopback with free ports.
+    /// Starts a platform on loopback with free ports.
     func serve(_ options: [String] = []) async throws -> LocalPlatform {
         let arguments = [
             "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
@@ -51,7 +52,7 @@ struct MachineNetwork: Sendable {
         return try await LocalPlatform(try pcast(arguments + options), in: place)
     }
 
-    /// A publisher with a platform of its own, as it is started by default.
+    /// Starts a publisher with its own platform, as by default.
     func publish(codec: String = "h264") async throws -> (program: RunningProgram, uri: String, stream: String) {
         let program = try pcast(["publish", "--video", "synthetic", "--audio", "synthetic", "--codec", codec])
         guard let stream = try await program.event("publishing")["streamId"].text,

@@ -1,18 +1,20 @@
 import Foundation
 import Synchronization
 
-/// How long the machine stood still at most, as a virtual one does when its host has other things to do. One thread for
-/// each processor, bound to it and of the highest real-time priority, wants to run each ten milliseconds: whatever our
-/// own programs do, it comes in time where the processor runs at all.
+/// The longest time for which the machine stood still, as a virtual machine does when its host is busy.
+///
+/// For each processor, a bound thread with the highest real-time priority wants to run every ten milliseconds. It runs
+/// in time if the processor runs at all.
 final class MachinePulse: Sendable {
     private struct State {
         var isOver = false
         var worst = Duration.zero
-        /// Threads that may not go before others cannot tell the machine's fault from ours.
+        /// Whether threads could not get priority. A delay of the machine cannot be distinguished from the product's
+        /// then.
         var isBlind = false
     }
 
-    /// In milliseconds.
+    /// The period in milliseconds.
     private static let period: Int32 = 10
     private let state = Mutex(State())
 
@@ -26,7 +28,7 @@ final class MachinePulse: Sendable {
                 var beginning = ContinuousClock.now
                 while let self, self.beat(since: beginning) {
                     beginning = .now
-                    // Nothing is waited for: what is measured is how much longer than this it takes.
+                    // The call waits for nothing. Its excess duration is measured.
                     _ = poll(nil, 0, Self.period)
                 }
             }.start()
@@ -37,7 +39,7 @@ final class MachinePulse: Sendable {
 
     func stop() { state.withLock { $0.isOver = true } }
 
-    /// The longest time until now for which a processor did not run; zero where that cannot be known.
+    /// The longest time so far for which a processor did not run; zero if it is unknown.
     var longestStandstill: Duration { state.withLock { $0.isBlind ? .zero : $0.worst } }
 
     private func beat(since beginning: ContinuousClock.Instant) -> Bool {
@@ -48,10 +50,10 @@ final class MachinePulse: Sendable {
         }
     }
 
-    /// sched_setaffinity(2), which Swift's Glibc module leaves out.
+    /// The function sched_setaffinity(2), which Swift's Glibc module omits.
     private typealias SetAffinity = @convention(c) (pid_t, Int, UnsafeRawPointer) -> Int32
 
-    /// Binds the calling thread to a processor, and has it run before all others there.
+    /// Binds the calling thread to a processor, and gives it precedence there.
     private static func goBefore(others processor: Int) -> Bool {
         guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "sched_setaffinity"), processor < 1_024 else { return false }
         let setAffinity = unsafeBitCast(symbol, to: SetAffinity.self)

@@ -1,14 +1,12 @@
-/// A program of `peers/`: somebody else's WebRTC, that judges what it saw.
+/// A program of `peers/`: another WebRTC implementation, which checks what it receives.
 struct Peer: Sendable {
     let program: RunningProgram
     private let limit: Duration
 
-    /// A little beyond `GRACE` of `program.py`, so that the program itself can say why it was not done in time.
+    /// The value is slightly above `GRACE` of `program.py`, so that the program itself can report a timeout.
     private static let grace = 170
 
-    /// - Parameters:
-    ///   - namespace: the network that it joins; nil for this computer's.
-    ///   - hears: whether it is told things on its standard input.
+    /// Starts a peer in a network namespace; nil for that of this machine. `hears` is whether it reads standard input.
     init(
         _ name: String, _ arguments: [String], in namespace: String?, of place: TestWorkspace, seconds: Int,
         hears: Bool = false
@@ -24,19 +22,18 @@ struct Peer: Sendable {
         }
     }
 
-    /// Waits until it says that it can be told things.
+    /// Waits until it accepts commands.
     func awaitReadiness(within limit: Duration = .timeout) async throws {
         guard await program.output.lines.first(within: limit, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("\(program.name) is not ready\n\(program.report)")
         }
     }
 
-    /// What a starved machine makes fail.
+    /// The checks that a busy machine makes fail.
     private static let smoothness = ["no freeze", "at least fifteen frames a second were decoded"]
 
-    /// The figures, when it is done. Throws when one of its checks did not hold.
-    ///
-    /// - Parameter load: where given, smoothness is judged only if the machine was not busy with other things.
+    /// Returns the peer's metrics when it has ended, and throws if one of its checks failed. With a load, smoothness is
+    /// only judged if the machine was not busy otherwise.
     func figures(within limit: Duration? = nil, judging load: ForeignLoad? = nil) async throws -> JSON {
         let status = try await program.exitStatus(within: limit ?? self.limit + .seconds(20))
         guard let figures = program.output.lines.values.last.flatMap(JSON.init(line:)) else {

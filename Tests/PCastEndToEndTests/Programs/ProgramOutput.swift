@@ -1,11 +1,11 @@
 import Foundation
 import PCastIO
 
-/// The lines that a program writes to one of its outputs: kept in a file, and waited for.
+/// The lines that a program writes to one of its outputs. They are stored in a file, and tests can wait for them.
 final class ProgramOutput: Sendable {
     let lines = Awaited<String>()
 
-    /// Reads on a thread of its own until the last process that writes has gone.
+    /// Reads on its own thread until the last writing process has ended.
     init(from pipe: Descriptor, to file: URL) {
         let lines = lines
         Thread.detachNewThread {
@@ -30,6 +30,6 @@ final class ProgramOutput: Sendable {
         }
     }
 
-    /// For the report of a failure.
+    /// The last lines, for the report of a failure.
     var tail: String { lines.values.suffix(12).joined(separator: "\n") }
 }

@@ -10,10 +10,8 @@ final class RunningProgram: Sendable {
     private let input: Descriptor
     private let exits = Awaited<Int32>()
 
-    /// - Parameters:
-    ///   - hears: whether it reads what `tell` says; else its input is empty.
-    ///   - limit: the program is ended when it runs longer.
-    ///   - folder: where what it writes is kept, in files that begin with `name`.
+    /// Starts a program. `hears` is whether it reads what `tell` writes; otherwise its input is empty. It is ended
+    /// after `limit`. Its output is kept in `folder`, in files that begin with `name`.
     init(
         _ name: String, _ program: String, _ arguments: [String], environment: [String: String], folder: URL,
         hears: Bool = false, limit: Duration
@@ -27,7 +25,7 @@ final class RunningProgram: Sendable {
         output = ProgramOutput(from: words.read, to: folder.appendingPathComponent("\(name).out"))
         messages = ProgramOutput(from: complaints.read, to: folder.appendingPathComponent("\(name).err"))
         Thread.detachNewThread { [process, exits] in
-            // As a shell tells it: a signal that ended the program is added to 128.
+            // As in a shell, the number of a signal that ended the program is added to 128.
             switch process.wait() {
             case .exit(let status): exits.add(status)
             case .signal(let signal): exits.add(128 + signal)
@@ -36,32 +34,32 @@ final class RunningProgram: Sendable {
         DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [weak self] in self?.kill() }
     }
 
-    /// Its number, as long as it runs.
+    /// The process ID while the program is running.
     var processID: Int32? { process.processID }
 
     var isRunning: Bool { exits.values.isEmpty }
 
     func send(_ signal: Int32) { process.send(signal) }
 
-    /// Politely first, as a program may have children to end; after fifteen seconds without asking.
+    /// Ends the program by a signal, because it may have children to end, and kills it after fifteen seconds.
     private func kill() {
         guard isRunning else { return }
         send(SIGTERM)
         DispatchQueue.global().asyncAfter(deadline: .now() + 15) { self.send(SIGKILL) }
     }
 
-    /// Waits for the end, asked for or not; returns the exit status, when everything that was written is here.
+    /// Waits for the end, and returns the exit status after all output has been read.
     @discardableResult
     func exitStatus(within limit: Duration = .timeout) async throws -> Int32 {
         guard let status = await exits.first(within: limit) else {
             throw EndToEndFailure("\(name) still runs after \(limit)\n\(report)")
         }
-        // A child that outlives it may keep its outputs open.
+        // A child that outlives the program may keep its outputs open.
         for lines in [output.lines, messages.lines] { _ = await lines.first(within: .seconds(20)) { _ in false } }
         return status
     }
 
-    /// Ends the program where it still runs.
+    /// Ends the program if it is still running.
     func end(by signal: Int32 = SIGTERM) async throws {
         send(signal)
         if await exits.first(within: .seconds(30)) == nil { send(SIGKILL) }
@@ -76,9 +74,9 @@ final class RunningProgram: Sendable {
         }
     }
 
-    // MARK: What it tells
+    // MARK: Events
 
-    /// The first event of that name that matches, whether it came already or is still to come.
+    /// Waits for the first matching event of a name, past or future.
     func event(
         _ name: String, within limit: Duration = .timeout,
         where matches: @escaping @Sendable (JSON) -> Bool = { _ in true }
@@ -93,17 +91,17 @@ final class RunningProgram: Sendable {
         return event
     }
 
-    /// Waits until it has told so many seconds of statistics.
+    /// Waits until the program has reported a number of statistics.
     func awaitStatistics(_ count: Int) async throws {
         _ = try await event("stats") { _ in self.events("stats").count >= count }
     }
 
-    /// All events of that name so far.
+    /// Returns all events of a name so far.
     func events(_ name: String) -> [JSON] {
         output.lines.values.compactMap(JSON.init(line:)).filter { $0["event"].text == name }
     }
 
-    /// The first message to people that contains a text.
+    /// Waits for the first message on standard error that contains a text.
     func message(
         containing text: String, after earlier: Int = 0, within limit: Duration = .timeout
     ) async throws -> String {
@@ -113,6 +111,6 @@ final class RunningProgram: Sendable {
         return line
     }
 
-    /// What it wrote last.
+    /// The last lines that the program wrote.
     var report: String { "[\(name), output]\n\(output.tail)\n[\(name), messages]\n\(messages.tail)" }
 }

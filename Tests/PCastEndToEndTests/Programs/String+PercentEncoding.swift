@@ -1,7 +1,7 @@
 import Foundation
 
 extension String {
-    /// As it stands in the fragment of an address.
+    /// The text as it is written in the fragment of an address.
     var addingPercentEncoding: String {
         addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? self
     }

@@ -2,15 +2,15 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What one test has for itself: a folder, a runtime directory in which its platforms are found, and the programs that
-/// it starts. Everything is ended and removed at the end; what programs wrote is kept when the test fails.
+/// The environment of one test: a folder, a runtime directory in which its platforms are found, and the programs that
+/// it starts. Everything is ended and removed at the end, but the output of programs is kept if the test fails.
 final class TestWorkspace: Sendable {
     let folder: URL
     private let programs = Mutex<[RunningProgram]>([])
     private let lastNumber = Mutex(0)
     private let hasFailed = Mutex(false)
 
-    /// The place of the test that runs.
+    /// The workspace of the running test.
     @TaskLocal static var current: TestWorkspace?
 
     private init() throws {
@@ -21,7 +21,7 @@ final class TestWorkspace: Sendable {
             atPath: runtimeDirectory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
 
-    /// Runs a test in a place of its own.
+    /// Runs a test in its own workspace.
     static func run(_ test: (TestWorkspace) async throws -> Void) async throws {
         let place = try TestWorkspace()
         let result: Result<Void, any Error>
@@ -38,7 +38,8 @@ final class TestWorkspace: Sendable {
     func noteFailure() { hasFailed.withLock { $0 = true } }
 
     private func close() async {
-        // The last first: who made a network namespace ends after those inside.
+        // The programs end in reverse order, because the one that created a network namespace must end after those
+        // inside.
         for program in programs.withLock({ $0 }).reversed() { try? await program.end() }
         if hasFailed.withLock({ $0 }) {
             print("What the programs wrote is kept in \(folder.path)")
@@ -51,10 +52,10 @@ final class TestWorkspace: Sendable {
 
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
-    /// `XDG_RUNTIME_DIR` of the programs.
+    /// The value of `XDG_RUNTIME_DIR` for programs.
     var runtimeDirectory: String { path("run") }
 
-    /// The credentials that platforms left for other programs of this user.
+    /// The credentials that platforms stored for other programs of this user.
     var credentialsFiles: [String] {
         let names = try? FileManager.default.contentsOfDirectory(atPath: "\(runtimeDirectory)/pcast")
         return (names ?? []).map { "\(runtimeDirectory)/pcast/\($0)" }
@@ -62,12 +63,10 @@ final class TestWorkspace: Sendable {
 
     // MARK: Programs
 
-    /// Starts a program. What it writes is kept under its name and a number.
+    /// Starts a program, whose output is kept under its name and a number.
     ///
-    /// - Parameters:
-    ///   - recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
-    ///   - hears: whether it is told things on its standard input.
-    ///   - variables: of its environment, beside those of the tests' own.
+    /// `recovers` is whether `pcast publish` and `pcast subscribe` retry when their stream ends. `hears` is whether the
+    /// program reads standard input. `variables` are added to the environment.
     func start(
         _ program: String, _ arguments: [String], limit: Duration = .longestRun, recovers: Bool = false,
         hears: Bool = false, variables: [String: String] = [:]
@@ -75,13 +74,13 @@ final class TestWorkspace: Sendable {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
         environment["XDG_RUNTIME_DIR"] = runtimeDirectory
         environment["PCAST_LOG_LEVEL"] = "info"
-        // Tests wait for ends, but those of what comes after them.
+        // Tests wait for the end of programs, except for tests of reconnecting.
         if !recovers {
             environment["PCAST_PUBLISH_NO_RECONNECT"] = "true"
             environment["PCAST_SUBSCRIBE_NO_RECONNECT"] = "true"
         }
         environment.merge(variables) { _, own in own }
-        // Counted before it runs: others may be started meanwhile, and none writes into another's files.
+        // The number is assigned before the program runs, so that concurrent programs write to different files.
         let number = lastNumber.withLock { number in
             number += 1
             return number
@@ -95,14 +94,14 @@ final class TestWorkspace: Sendable {
         return running
     }
 
-    /// Starts `pcast`, with events for programs.
+    /// Starts `pcast` with events as JSON.
     func pcast(
         _ arguments: String..., limit: Duration = .longestRun, variables: [String: String] = [:]
     ) throws -> RunningProgram {
         try start(BuiltProgram.path("pcast"), arguments + ["--json"], limit: limit, variables: variables)
     }
 
-    /// Runs a program that must do its work without complaint; returns what it wrote.
+    /// Runs a program that must succeed without error output, and returns its output.
     @discardableResult
     func run(
         _ program: String, _ arguments: [String], limit: Duration = .longestRun
@@ -116,7 +115,7 @@ final class TestWorkspace: Sendable {
         return (running.output.lines.values, running.messages.lines.values)
     }
 
-    /// A token of an application, as `pcast token create` prints it.
+    /// Returns a token of an application from `pcast token create`.
     func token(_ application: String, _ options: String...) async throws -> String {
         let arguments = ["token", "create", "--application", application, "--expires-in", "1h"] + options
         let lines = try await run(BuiltProgram.path("pcast"), arguments).output
@@ -125,7 +124,7 @@ final class TestWorkspace: Sendable {
 }
 
 extension Trait where Self == IssueHandlingTrait {
-    /// What programs wrote stays when an expectation does not hold.
+    /// Keeps the output of programs if an expectation fails.
     static var keepsOutputOfFailures: Self {
         .compactMapIssues { issue in
             TestWorkspace.current?.noteFailure()

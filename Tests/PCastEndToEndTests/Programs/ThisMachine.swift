@@ -1,23 +1,24 @@
 import Foundation
 import PCastIO
 
-/// What can be run on this machine. What cannot is said once, for `scripts/test` to collect.
+/// The programs that are available on this machine. Each missing one is reported once, for `scripts/test` to collect.
 enum ThisMachine {
-    /// The end-to-end tests in their full length.
+    /// Whether the end-to-end tests run in full length.
     static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"
 
     static let hasFFmpeg = can("the film and recordings", when: ["ffmpeg", "ffprobe"])
 
     static let hasChromium = can("Chromium", when: ["chromium", "python3"])
 
-    /// Firefox, and what drives it.
+    /// Whether Firefox and its driver are installed.
     static let hasFirefox: Bool = {
         guard can("Firefox", when: ["firefox-esr"]) else { return false }
         return FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/python")
             || leaveOut("Firefox", "scripts/peers has not installed the Python package websockets")
     }()
 
-    /// Files of Phenix's public Web SDK, which is not a part of this project: several versions with colons between.
+    /// The files of Phenix's public Web SDK, which is not a part of this project; several versions are separated by
+    /// colons.
     static let webSDKs: [String] = {
         let variable = "PCAST_PHENIX_WEB_SDK"
         let paths = (ProcessInfo.processInfo.environment[variable] ?? "").split(separator: ":").map(String.init)
@@ -25,10 +26,10 @@ enum ThisMachine {
         return paths
     }()
 
-    /// Browsers that can be driven.
+    /// The browsers that can be controlled.
     static let browsers = (hasChromium ? ["chromium"] : []) + (hasFirefox ? ["firefox"] : [])
 
-    /// aiortc, GStreamer and FFmpeg 9, in a network namespace.
+    /// Whether aiortc, GStreamer and FFmpeg are available in a network namespace.
     static let hasPeers: Bool = {
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {
             return false
@@ -39,7 +40,7 @@ enum ThisMachine {
         return hasNamespaces
     }()
 
-    /// What checks an interface against its description; nil where it is not installed.
+    /// The program that checks an interface against its description; nil if it is not installed.
     static let schemathesis: String? = {
         let path = "\(cache)/checkers/bin/schemathesis"
         if FileManager.default.isExecutableFile(atPath: path) { return path }
@@ -47,18 +48,18 @@ enum ThisMachine {
         return nil
     }()
 
-    /// The public EdgeAuth library.
+    /// Whether the public EdgeAuth library is installed.
     static let hasEdgeAuth =
         FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/edgeauth")
         || leaveOut("tokens of the public EdgeAuth library", "scripts/peers has not installed it")
 
-    /// Programs in Python that need nothing beside it.
+    /// Whether Python is available for programs that need nothing else.
     static let hasPython = can("backends in Python", when: ["python3"])
 
-    /// Disks of a few pages can be made.
+    /// Whether small disks can be mounted.
     static let canMount = getuid() == 0 && can("full disks", when: ["unshare", "mount"])
 
-    /// The virtual machine with real drivers.
+    /// Whether the virtual machine with real drivers is available.
     static let hasVirtualMachine: Bool = {
         let part = "tests on real drivers, in a virtual machine"
         guard can(part, when: ["qemu-system-x86_64", "python3"]) else { return false }
@@ -66,7 +67,7 @@ enum ThisMachine {
             || leaveOut(part, "scripts/machine prepare has not built it")
     }()
 
-    /// Network namespaces can be made.
+    /// Whether network namespaces can be created.
     static let hasNamespaces: Bool = {
         let isMade = try? {
             let nothing = try Descriptor.null()
@@ -80,7 +81,7 @@ enum ThisMachine {
         return leaveOut("what runs in a sealed network", "making a network namespace needs root or sudo, and iproute2")
     }()
 
-    /// Where scripts keep what they install and build.
+    /// The folder in which scripts install and build programs.
     private static let cache: String = {
         let environment = ProcessInfo.processInfo.environment
         return (environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "")/.cache") + "/pcast"

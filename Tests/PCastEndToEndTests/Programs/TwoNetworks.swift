@@ -1,16 +1,17 @@
 import Foundation
 
-/// A server and a client in sealed networks of their own with two links between them, and a platform at the server's.
+/// A server and a client in isolated networks with two links between them, and a platform on the server.
 struct TwoNetworks: Sendable {
-    /// The server's address, by either link.
+    /// The server's address on both links.
     static let server = "10.9.0.1"
 
     let name: String
     let place: TestWorkspace
     let platform: LocalPlatform
 
-    /// Media's port, and that of TLS, at which the platform has everything.
+    /// The port of media.
     static let mediaPort = 8189
+    /// The port of TLS, at which the platform serves everything.
     static let securePort = 8443
 
     static func start(in place: TestWorkspace) async throws -> TwoNetworks {
@@ -27,12 +28,12 @@ struct TwoNetworks: Sendable {
         return TwoNetworks(name: name, place: place, platform: try await LocalPlatform(program, in: place))
     }
 
-    /// Runs `pcast` beside the server.
+    /// Runs `pcast` on the server.
     func atServer(_ arguments: String...) throws -> RunningProgram {
         try Self.pcast(arguments, in: "\(name)-server", of: place)
     }
 
-    /// Runs `pcast` at the client's.
+    /// Runs `pcast` on the client.
     func atClient(_ arguments: String...) throws -> RunningProgram {
         try Self.pcast(arguments, in: "\(name)-client", of: place)
     }
@@ -50,22 +51,22 @@ struct TwoNetworks: Sendable {
 
     var clientNetwork: String { "\(name)-client" }
 
-    /// Changes the client's network: `ip` with these arguments.
+    /// Changes the client's network with arguments of `ip`.
     func change(_ arguments: String...) async throws {
         try await place.run("\(BuiltProgram.peers)/namespace.sh", [clientNetwork, "ip"] + arguments)
     }
 
-    /// Nothing of this kind leaves the client any more, silently.
+    /// Silently drops packets of a kind that leave the client.
     func block(_ kind: [String]) async throws {
         try await place.run(
             "\(BuiltProgram.peers)/namespace.sh",
             [clientNetwork, "ip", "rule", "add", "pref", "10"] + kind + ["blackhole"])
     }
 
-    /// The client's address by the link that it prefers.
+    /// The client's address on its preferred link.
     private static let firstAddress = "10.1.0.2"
 
-    /// What leaves the server, and what leaves the client.
+    /// The classifiers of media that leave the server and the client.
     private static let media = [
         ["ipproto", "udp"], ["ipproto", "tcp", "sport", "\(mediaPort)"], ["ipproto", "tcp", "dport", "\(mediaPort)"],
         ["ipproto", "tcp", "sport", "\(securePort)"], ["ipproto", "tcp", "dport", "\(securePort)"],
@@ -79,15 +80,15 @@ struct TwoNetworks: Sendable {
         try await place.run("\(BuiltProgram.peers)/namespace.sh", ["\(name)-\(side)", "ip", "-batch", batch])
     }
 
-    /// Nothing of media passes any more, silently and both ways, by whatever protocol; the session's connection does.
+    /// Silently drops media in both directions and all protocols, but not the session's connection.
     func cutMedia() async throws {
         for side in ["server", "client"] {
             try await change(side, Self.media.map { ["rule", "add", "pref", "10"] + $0 + ["blackhole"] })
         }
     }
 
-    /// Media passes again, but by the second link alone: nothing of it comes from the first address any more or gets
-    /// there, and the second is what the client's system prefers (as a browser takes it that may not list addresses).
+    /// Lets media pass over the second link only. The client's system then prefers that link, which a browser uses that
+    /// may not enumerate addresses.
     func healMediaBySecond() async throws {
         let media = Self.media
         let opening = media.map { _ in ["rule", "delete", "pref", "10"] }
@@ -100,7 +101,7 @@ struct TwoNetworks: Sendable {
                 + [["route", "delete", Self.server, "via", "10.1.0.1"]] + opening)
     }
 
-    /// A stream from beside the server, and what is needed to watch it.
+    /// Publishes a stream on the server, and returns the arguments for watching it.
     func publish() async throws -> (program: RunningProgram, viewing: [String]) {
         let program = try atServer(
             "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",

@@ -13,7 +13,7 @@ struct URIPlatform: Sendable {
         return URIPlatform(local: local, pcast: pcast)
     }
 
-    /// - Parameter options: the first is a capability, what follows are options of `pcast token create`.
+    /// Creates a token with a capability and further options of `pcast token create`.
     func token(_ type: String, _ capability: String? = nil, _ options: String...) async throws -> String {
         let arguments = [
             "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,
@@ -34,7 +34,7 @@ struct URIPlatform: Sendable {
         let id: Int32
         let arguments: [String]
 
-        /// Not a process that has ended and waits for its parent.
+        /// Whether the process is running. A zombie does not count.
         var isRunning: Bool {
             guard let status = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8) else { return false }
             return !status.contains(") Z ") && !status.contains(") X ")

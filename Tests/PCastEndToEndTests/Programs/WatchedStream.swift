@@ -1,16 +1,16 @@
 import PCast
 import PCastCore
 
-/// A stream that the test watches itself, by the SDK.
+/// A stream that the test watches through the SDK.
 struct WatchedStream: Sendable {
     let pcast: PCast
     let stream: MediaStream
     let renderer: Renderer
-    /// Each size of its pictures, in the order in which they came.
+    /// The frame sizes in their order of arrival.
     let sizes = Awaited<Size>()
 
     struct Size: Sendable {
-        /// How many came before it.
+        /// The number of sizes before this one.
         let number: Int
         let height: Int
     }
@@ -22,14 +22,14 @@ struct WatchedStream: Sendable {
         let renderer = stream.createRenderer(.nullDevices)
         let watched = WatchedStream(pcast: pcast, stream: stream, renderer: renderer)
         renderer.setVideoDisplayDimensionsChangedCallback { [sizes = watched.sizes] _, size in
-            // One thread shows pictures.
+            // Only one thread shows frames.
             sizes.add(Size(number: sizes.values.count, height: size.height))
         }
         guard renderer.start() == .ok else { throw EndToEndFailure("the renderer does not start") }
         return watched
     }
 
-    /// Waits until the picture is so high; of the sizes that came after so many others.
+    /// Waits for a frame height among the sizes after the first `count`.
     func height(_ height: Int, since count: Int, within limit: Duration = .timeout) async throws {
         let size = await sizes.first(within: limit) { $0.number >= count && $0.height == height }
         guard size != nil else {

@@ -3,10 +3,10 @@ import PCast
 import Testing
 
 extension EndToEnd {
-    /// The sample "View a Stream" of Phenix's documentation on a live stream, by a program of its own (`PCastViewing`).
+    /// The sample "View a Stream" of Phenix's documentation with a live stream, in its own program (`PCastViewing`).
     @Suite("Viewing a stream")
     struct ViewingTests {
-        /// What a test looks at.
+        /// The programs of one test.
         private struct Scene {
             let platform: LocalPlatform
             let publisher: RunningProgram
@@ -33,7 +33,7 @@ extension EndToEnd {
                 }
             }
 
-            /// What the program answers to a command.
+            /// Returns the program's answer to a command.
             func ask(_ command: String) async throws -> String {
                 let count = viewer.output.lines.values.count
                 try viewer.tell(command)
@@ -44,7 +44,7 @@ extension EndToEnd {
                 return line
             }
 
-            /// Waits until so many more frames were rendered.
+            /// Waits until a number of further frames were rendered.
             func frames(_ count: Int) async throws {
                 func rendered() async throws -> Int { Int(try await ask("frames").dropFirst(7)) ?? 0 }
                 let (first, deadline) = (try await rendered(), ContinuousClock.now + .timeout)
@@ -63,7 +63,7 @@ extension EndToEnd {
             }
         }
 
-        /// Without a display and without an audio device.
+        /// Returns the environment without a display and without an audio device.
         private static func bare(_ place: TestWorkspace) throws -> [String: String] {
             try audio(place, "", display: "")
         }
@@ -104,10 +104,10 @@ extension EndToEnd {
                     seen.append(stamp)
                 }
                 #expect(seen.count == 3, "the window shows no video that goes on")
-                // Without an audio device it is seen all the same.
+                // Without an audio device the stream is displayed nevertheless.
                 #expect(try await scene.ask("audio") == "audio false")
 
-                // Closed and opened by the application: delivered again.
+                // After the application has closed and reopened it, it is delivered again.
                 let count = scene.viewer.output.lines.values.count
                 #expect(try await scene.ask("close") == "closed")
                 #expect(try await scene.ask("open") == "opened")
@@ -163,7 +163,7 @@ extension EndToEnd {
                 let scene = try await Scene.open(in: place, try Self.audio(place, configuration, display: ""))
                 try await scene.expect("status ok")
                 #expect(try await scene.ask("audio") == "audio true")
-                // The synthetic source has a beep each second.
+                // The synthetic source beeps every second.
                 let deadline = ContinuousClock.now + .timeout
                 var isHeard = false
                 while !isHeard, ContinuousClock.now < deadline {

@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd.Seed {
     @Suite("Authentication")
     struct AuthenticationTests {
-        /// A client, and what its three callbacks were called with.
+        /// A client with the values that its three callbacks received.
         private struct Client {
             let pcast: PCast
             let told = Awaited<PCastEvent>()
@@ -24,7 +24,7 @@ extension EndToEnd.Seed {
                 await told.first(where: matches)
             }
 
-            /// The first status that the authentication callback was called with, and the session.
+            /// Waits for the first status that the authentication callback received, with the session.
             func authentication(
                 _ matches: @escaping @Sendable (RequestStatus) -> Bool = { _ in true }
             ) async throws -> (status: RequestStatus, session: SessionID?) {
@@ -92,7 +92,7 @@ extension EndToEnd.Seed {
             let told = try await client.authentication()
             #expect(told.status == .unauthorized)
             #expect(told.session == nil)
-            // Another token is all that is needed.
+            // Another token is sufficient.
             let session = try await client.pcast.start(authenticationToken: try shared.authenticationToken)
             #expect(client.pcast.sessionID == session)
             await client.pcast.shutdown()
@@ -134,7 +134,7 @@ extension EndToEnd.Seed {
             await client.pcast.shutdown()
         }
 
-        /// Lets a token expire, for which there is no condition but time.
+        /// Waits for a token to expire, for which time is the only condition.
         private static func wait(_ span: Duration) async {
             _ = await Awaited<Bool>().first(within: span)
         }
@@ -210,7 +210,7 @@ extension EndToEnd.Seed {
             let told = client.told
             #expect(await client.isTold { $0 == .online && told.values.count { $0 == .online } == 2 } != nil)
             #expect(client.pcast.sessionID == session)
-            // The session does what sessions do.
+            // The session can be used.
             let published = try await shared.publish(by: client.pcast)
             await published.close()
         }

@@ -4,7 +4,7 @@ import PCastCore
 import Testing
 
 extension EndToEnd.Seed {
-    /// Rows of the data quality's tables, told by real programs over networks that become bad.
+    /// Data quality that real programs receive over networks that become bad.
     @Suite("Data quality", .qualityScenes)
     struct DataQualityTests {
         // MARK: Publishers
@@ -24,7 +24,7 @@ extension EndToEnd.Seed {
             """, .timeLimit(.minutes(5)))
         func publisherNoDataUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
-            // When nothing passes at the latest; a busy machine may have no room for sound either, before.
+            // At the latest this occurs when nothing passes. On a busy machine audio may not pass before either.
             try await scene.isTold(scene.publisher, "no-data", "upload-limited", step: 1)
         }
 
@@ -34,7 +34,7 @@ extension EndToEnd.Seed {
         func publisherGood() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.publisher, "all", "none")
-            // As long as its network was good, it was told nothing else.
+            // While its network was good, it received nothing else.
             let early = try await scene.earlyRows(of: scene.publisher)
             #expect(early.allSatisfy { $0["status"].text == "all" && $0["reason"].text == "none" })
         }
@@ -193,7 +193,7 @@ extension EndToEnd.Seed {
             try await scene.isTold(scene.viewer, "audio-only", "network-limited", step: 1)
         }
 
-        // MARK: How it is told
+        // MARK: Notifications
 
         @Test(
             """
@@ -210,14 +210,14 @@ extension EndToEnd.Seed {
             #expect(renderer.start() == .ok)
             let row = try await Self.first(of: watched) { $0.status == .audioOnly }
             #expect(row.reason == .none)
-            // Who listened before it changed was called back; who came later finds it.
+            // Earlier listeners received a callback, and later ones read the current state.
             #expect(renderer.dataQuality == row)
             #expect(told.values.allSatisfy { $0 == "audio-only none" })
             await watched.close()
             await published.close()
         }
 
-        /// The row that holds now, or the first of those to come, that matches.
+        /// Returns the current data quality if it matches, or the next one that does.
         private static func first(
             of watched: SharedPlatform.Watched, where matches: @escaping @Sendable (DataQuality) -> Bool
         ) async throws -> DataQuality {

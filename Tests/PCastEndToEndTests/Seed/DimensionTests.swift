@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd.Seed {
     @Suite("Dimension changes")
     struct DimensionTests {
-        /// Changes the picture's size while it is watched, as a camera that is switched or a device that is turned does.
+        /// Changes the frame size during the viewing, like a camera that is switched or a device that is rotated.
         private func sizes(_ changes: [Dimensions]) async throws -> [Dimensions] {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish(hasPicture: true)

@@ -15,14 +15,14 @@ extension EndToEnd.Seed {
             #expect(published.pcast.sessionID == nil)
             #expect(published.publisher.endedInfo?.reason == .pcastStop)
             #expect(await watched.stream.ended.reason == .pcastStop)
-            // Started again, it is as good as new.
+            // After a restart the client works as before.
             _ = try await published.pcast.start(authenticationToken: try shared.authenticationToken)
             await published.close()
             await watched.close()
         }
 
         @Test(
-            "Nothing is told behind the end of a stop, of a stream neither that was stopped before it",
+            "after the end of a stop nothing more is reported, also not of streams that were stopped before",
             .timeLimit(.minutes(5)))
         func quiet() async throws {
             let shared = try SharedPlatform.current()

@@ -4,13 +4,13 @@ import PCastCore
 import Testing
 
 extension EndToEnd.Seed {
-    /// Each reason for which a stream ends, caused for real: publisher, viewer and backend are told the same.
+    /// Each reason for the end of a stream, caused by real operations: publisher, viewer and backend receive the same.
     @Suite("End reasons")
     struct EndReasonTests {
-        @Test("A stream ends, and everyone is told the same reason", .timeLimit(.minutes(5)), arguments: EndReason.all)
+        @Test("a stream ends, and everyone receives the same reason", .timeLimit(.minutes(5)), arguments: EndReason.all)
         func reasons(reason: EndReason) async throws { try await reason.check(on: try SharedPlatform.current()) }
 
-        @Test("A platform that is asked to end says “maintenance” to all", .timeLimit(.minutes(5)))
+        @Test("a platform that is asked to end reports maintenance to all", .timeLimit(.minutes(5)))
         func maintenance() async throws {
             try await TestWorkspace.run { place in
                 let shared = try await SharedPlatform.start(in: place)
@@ -29,7 +29,7 @@ extension EndToEnd.Seed {
             }
         }
 
-        @Test("A publisher's process that is killed has failed, to its viewer and the backend", .timeLimit(.minutes(5)))
+        @Test("a killed publisher's stream fails for its viewer and the backend", .timeLimit(.minutes(5)))
         func killed() async throws {
             let shared = try SharedPlatform.current()
             let publisher = try shared.platform.place.start(
@@ -52,14 +52,14 @@ extension EndToEnd.Seed {
             await watched.close()
         }
 
-        @Test("An application in the background may have its stream again when it likes", .timeLimit(.minutes(5)))
+        @Test("an application in the background may resume its stream later", .timeLimit(.minutes(5)))
         func recovery() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
             let token = try shared.publishingToken
             let recovering = try await Self.recovering(published, token)
             let first = try #require(await Self.stream(of: recovering, after: nil))
-            // What the platform ends for maintenance is there again by itself, as another stream.
+            // A stream that the platform ends for maintenance is re-created automatically as another stream.
             try await shared.end(first.streamID, reason: "maintenance")
             let second = try #require(await Self.stream(of: recovering, after: first))
             #expect(second.streamID != first.streamID)
@@ -68,7 +68,7 @@ extension EndToEnd.Seed {
             await Self.takeUp(recovering)
             let third = try #require(await Self.stream(of: recovering, after: second))
             #expect(!third.hasEnded)
-            // And what is censored is over.
+            // A censored stream cannot be resumed.
             try await shared.end(third.streamID, reason: "censored")
             let info = await recovering.ended
             #expect(info.reason == .censored)

@@ -2,12 +2,12 @@ import PCast
 import PCastCore
 import Testing
 
-/// How a stream can be ended for real, with what publisher, viewer and backend see of it.
+/// A way to end a stream, with the result for publisher, viewer and backend.
 struct EndReason: Sendable, CustomTestStringConvertible {
     enum Cause: Sendable {
-        /// The backend asks the platform to, by REST.
+        /// The backend ends it through the REST interface.
         case backend(String)
-        /// The publisher's SDK.
+        /// The publisher's SDK stops it.
         case stop(String?)
         case background
         case pcastStop
@@ -15,7 +15,7 @@ struct EndReason: Sendable, CustomTestStringConvertible {
 
     let cause: Cause
     let reason: StreamEndedReason
-    /// The word of the notification.
+    /// The word in the notification.
     let wire: String
 
     var testDescription: String { "\(cause)" }
@@ -38,7 +38,7 @@ struct EndReason: Sendable, CustomTestStringConvertible {
             EndReason(cause: .backend($0), reason: .failed, wire: "failed")
         }
 
-    /// Causes the end of a stream that somebody watches, and looks at what each is told.
+    /// Ends a stream that has a viewer, and checks what each receives.
     func check(on shared: SharedPlatform) async throws {
         let published = try await shared.publish()
         let stream = published.publisher.streamID

@@ -25,20 +25,20 @@ extension EndToEnd.Seed {
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             publisher.send(number)
-            // The process goes on to end as the signal would have had it, handled or not.
+            // The process then ends by the signal, handled or not.
             #expect(try await publisher.exitStatus() == 128 + number)
             if isEnabled {
                 #expect(await viewer.stream.ended.reason == .pcastStop)
                 _ = try await shared.notification("ended", of: name)
             } else {
-                // It died without a word, so that nobody knows yet.
+                // The process ended without a message, so its end is not known yet.
                 #expect(viewer.stream.endedInfo == nil)
                 try await shared.end(name, reason: "ended")
             }
             await viewer.close()
         }
 
-        /// What an application logs with.
+        /// The log handler of an application.
         private struct Handler: LogHandler {
             let lines: Awaited<String>
             var metadata: Logger.Metadata = [:]
@@ -66,7 +66,7 @@ extension EndToEnd.Seed {
             #expect(lines.values.isEmpty != isEnabled)
             #expect(lines.values.contains { $0.contains("stream set up") } == isEnabled)
             #expect(!lines.values.contains { $0.contains("DIGEST") })
-            // What is collected for a report is there either way, and holds no token.
+            // Messages are collected for reports in either case, without tokens.
             let collected = published.pcast.collectLogMessages()
             #expect(collected.contains("stream ended"))
             #expect(!collected.contains("DIGEST:e"))
@@ -87,7 +87,7 @@ extension EndToEnd.Seed {
             """, .timeLimit(.minutes(5)))
         func mappingOfOthers() async throws {
             let shared = try SharedPlatform.current()
-            // It would lead everything nowhere.
+            // The mapping leads to an unreachable address.
             let mapping = try StreamingSourceMapping(patternToReplace: ".+", replacement: "http://127.0.0.1:1/")
             let options = PCastOptions(uri: shared.platform.uri, streamingSourceMapping: mapping)
             let published = try await shared.publish(by: try await shared.client(options), hasPicture: true)

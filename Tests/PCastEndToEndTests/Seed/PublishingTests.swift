@@ -97,7 +97,7 @@ extension EndToEnd.Seed {
             #expect(told.values.isEmpty)
             published.publisher.stop()
             #expect(await told.first() == "ended ended")
-            // Who asks late is told as well.
+            // Late listeners are notified as well.
             let late = Awaited<StreamEndedReason>()
             published.publisher.setPublisherEndedCallback { _, reason, _ in late.add(reason) }
             #expect(await late.first() == .ended)

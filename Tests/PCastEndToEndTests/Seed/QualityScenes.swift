@@ -3,43 +3,42 @@ import PCast
 import PCastCore
 import Testing
 
-/// Streams over networks that become bad step by step, for all tests of a suite: they run beside each other from its
-/// beginning, each goes on when the rows of a step have been told, and each test waits for its row.
+/// Streams over networks that become bad step by step, shared by all tests of a suite. They run concurrently from its
+/// beginning. Each continues when the events of a step have arrived, and each test waits for its own.
 struct QualityScenes: Sendable {
     @TaskLocal static var shared: QualityScenes?
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
 
-    /// The publisher's network narrows until there is room for sound alone, and then for nothing from it; its viewer's is
-    /// good.
+    /// The publisher's uplink gets narrow until it carries only audio, and then nothing. The viewer's network is good.
     let narrowUplink: Scene
-    /// One of two viewers' networks narrows in the same way, and then has room for nothing to it.
+    /// One of two viewers has a network that becomes narrow and then carries nothing.
     let narrowDownlink: Scene
-    /// One of two viewers' networks has no room for a picture, and the stream has no sound.
+    /// One of two viewers has a network without bandwidth for video, and the stream has no audio.
     let silent: Scene
-    /// Two streams with a publisher and a viewer each: the network of one stream's publisher and of the other's viewer is
-    /// gone until they and who depends on them were told.
+    /// Two streams with a publisher and a viewer each. The network of one stream's publisher and that of the other's
+    /// viewer are down until all affected peers have been notified.
     let cut: Scene
 
     struct Scene: Sendable {
         let network: ImpairedPlatform
         let publisher: RunningProgram
-        /// On the good way, but where the publisher of a cut scene stands on it.
+        /// The viewer on the good network, or the one of a stream whose publisher is on the bad one.
         let viewer: RunningProgram
-        /// On the bad way.
+        /// The viewer on the bad network.
         let other: RunningProgram
-        /// What is waited for after each step of the network.
+        /// The expected data quality after each step of the network.
         let rows: [[Row]]
     }
 
-    /// What a program is told.
+    /// A data quality that a program receives.
     struct Row: Sendable {
         enum Program { case publisher, viewer, other }
 
         let program: Program
         let status: String
         let reason: String
-        /// Since which step.
+        /// The step after which it is expected.
         var since: Int?
 
         init(_ program: Program, _ status: String, _ reason: String, since: Int? = nil) {
@@ -76,14 +75,14 @@ struct QualityScenes: Sendable {
         return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, silent: silent, cut: cut)
     }
 
-    /// Makes the networks bad, each by itself.
+    /// Makes the networks bad, each on its own.
     func play() async {
         await withTaskGroup { group in
             for scene in [narrowUplink, narrowDownlink, silent, cut] { group.addTask { try? await scene.play() } }
         }
     }
 
-    /// - Parameter steps: what the bad network becomes.
+    /// Starts a scene with an impaired network and its successive conditions.
     private static func narrow(
         in place: TestWorkspace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true, rows: [[Row]]
     ) async throws -> Scene {
@@ -150,7 +149,7 @@ extension QualityScenes.Scene {
         for program in [publisher, viewer, other] { try await program.awaitStatistics(10) }
         for (number, rows) in rows.enumerated() {
             try await network.step()
-            // What is not told in time is a failure of the test that waits for it.
+            // An event that is missing makes the test fail that waits for it.
             for row in rows {
                 let since = try await network.stepTime(row.since ?? number)
                 _ = try? await self[row.program].quality(
@@ -167,20 +166,20 @@ extension QualityScenes.Scene {
         }
     }
 
-    /// Waits until a program tells a row, of those after the network became bad for the nth time; prints how long after.
+    /// Waits until a program reports a row after the change number `step` of the network. Prints the delay.
     func isTold(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
         let delay = try await program.quality(row, reason, since: try await network.stepTime(step))
         print("\(program.name) is told “\(row) \(reason)” \(delay) s after its network changed")
     }
 
-    /// The rows that a program was told while its network was good.
+    /// Returns the data qualities that a program received while its network was good.
     func earlyRows(of program: RunningProgram) async throws -> [JSON] {
         let onset = try await network.stepTime(0)
         return try program.events("dataQuality").filter { try $0.time < onset }
     }
 }
 
-/// Gives a suite its ``QualityScenes``.
+/// Provides ``QualityScenes`` to a suite.
 struct QualityScenesTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void

@@ -4,10 +4,10 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-/// One platform in a process of its own, with its application's backend, for all tests of a suite.
+/// One platform in its own process with its application's backend, shared by all tests of a suite.
 struct SharedPlatform: Sendable {
     let platform: LocalPlatform
-    /// What the backend was told, a line each; nil where there is no Python.
+    /// The backend, which prints one line for each notification; nil without Python.
     let backend: RunningProgram?
 
     @TaskLocal static var shared: SharedPlatform?
@@ -27,7 +27,7 @@ struct SharedPlatform: Sendable {
 
     // MARK: Tokens
 
-    /// A token of the application, as its backend would make it.
+    /// Returns a token of the application, as its backend would create it.
     func token(
         lifetime: TimeSpan = .seconds(600), _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
     ) throws -> String {
@@ -45,7 +45,7 @@ struct SharedPlatform: Sendable {
         try token { $0.forStreamingOnly().forOriginStream(stream.description) }
     }
 
-    /// A token made by the public EdgeAuth library.
+    /// Returns a token from the public EdgeAuth library.
     func publicToken(_ kind: String, _ stream: StreamID? = nil) async throws -> String {
         let printed = try await platform.place.run(
             "\(BuiltProgram.peers)/edge_auth.py",
@@ -56,14 +56,14 @@ struct SharedPlatform: Sendable {
 
     // MARK: Clients
 
-    /// A client with a session.
+    /// Returns a client with a session.
     func client(_ options: PCastOptions? = nil) async throws -> PCast {
         let pcast = PCast(options ?? PCastOptions(uri: platform.uri))
         _ = try await pcast.start(authenticationToken: try authenticationToken)
         return pcast
     }
 
-    /// A published stream with what it is made of.
+    /// A published stream with its parts.
     struct Published: Sendable {
         let pcast: PCast
         let media: UserMediaStream
@@ -75,7 +75,7 @@ struct SharedPlatform: Sendable {
         }
     }
 
-    /// Publishes a small test picture with sound, or sound alone.
+    /// Publishes a small test pattern with audio, or audio alone.
     func publish(
         by pcast: PCast? = nil, hasPicture: Bool = false, tags: [String] = [], token: String? = nil
     ) async throws -> Published {
@@ -90,7 +90,7 @@ struct SharedPlatform: Sendable {
         return Published(pcast: client, media: media, publisher: publisher)
     }
 
-    /// A stream that is watched.
+    /// A subscribed stream.
     struct Watched: Sendable {
         let pcast: PCast
         let stream: MediaStream
@@ -109,7 +109,7 @@ struct SharedPlatform: Sendable {
 
     // MARK: The backend
 
-    /// What the backend was told of a stream.
+    /// Returns a notification of the backend about a stream.
     func notification(_ what: String, of stream: StreamID) async throws -> JSON {
         let backend = try #require(backend)
         return try await backend.event("notification") { event in
@@ -117,13 +117,13 @@ struct SharedPlatform: Sendable {
         }
     }
 
-    /// Ends a stream as the backend would.
+    /// Ends a stream as the backend does.
     func end(_ stream: StreamID, reason: String) async throws {
         try await platform.end(stream.description, reason: reason)
     }
 }
 
-/// Gives a suite a ``SharedPlatform``.
+/// Provides a ``SharedPlatform`` to a suite.
 struct SharedPlatformTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void

@@ -77,7 +77,7 @@ extension EndToEnd.Seed {
             watched.stream.stop()
             let info = await watched.stream.ended
             #expect(info.reason == .ended && info.ender == .stop)
-            // It concerns nobody else.
+            // It has no effect on others.
             #expect(other.stream.endedInfo == nil)
             #expect(!published.publisher.hasEnded)
             await watched.close()

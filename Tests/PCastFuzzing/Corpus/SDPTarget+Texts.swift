@@ -1,4 +1,4 @@
-// The shapes that browsers give their descriptions, each attribute that is read at least once.
+// Descriptions in the form of browsers, with each supported attribute at least once.
 extension SDPTarget {
     private static let session = """
         v=0

@@ -4,8 +4,8 @@ import PCastRTP
 import PCastSFU
 import PCastWebRTC
 
-/// What a platform sends a client once keys are agreed on. The first byte picks whether the client publishes or views,
-/// and the codec of video.
+/// The packets that a platform sends to a connected client. The first byte selects publishing or viewing, and the video
+/// codec.
 enum CallMediaTarget {
     private static let path = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
     private static let back = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
@@ -54,12 +54,12 @@ enum CallMediaTarget {
     }
 
     private static let vp8KeyFrame: [UInt8] = [0x50, 0x01, 0x00, 0x9D, 0x01, 0x2A, 0x10, 0, 0x10, 0]
-    /// Of Annex B.
+    /// A key frame in Annex B format.
     private static let h264KeyFrame: [UInt8] =
         [0, 0, 0, 1, 0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x02, 0x80, 0, 0, 0, 1, 0x68, 0xCE, 0x3C, 0x80]
         + [0, 0, 0, 1, 0x65, 0x88, 0x84, 1, 2, 3]
 
-    /// The platform's end: the relay's answer, with the credentials of an end that says anything.
+    /// Returns the SFU's answer, with the credentials of an end that sends arbitrary data.
     private static func answer(
         _ connection: inout PeerConnection, _ certificate: DTLSCertificate, isPublisher: Bool, _ codec: Codec,
         at now: Instant

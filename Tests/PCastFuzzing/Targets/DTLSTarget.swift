@@ -1,9 +1,9 @@
 import PCastCore
 import PCastWebRTC
 
-/// A DTLS client and a server between whom every datagram may be lost, damaged, repeated or forged.
+/// A DTLS client and a server, between which every datagram may be lost, modified, repeated or forged.
 enum DTLSTarget {
-    /// What an operation does with the datagram that waits.
+    /// The operations on a queued datagram.
     private enum Fate: UInt8 {
         case delivered, damaged, repeated, cut, lost, forged
     }
@@ -35,7 +35,7 @@ enum DTLSTarget {
         return isHeard
     }
 
-    /// The next datagram, or all of a flight.
+    /// Returns the next datagram, or all of a flight.
     private static func poll(_ end: OpenSSLHandshake, before first: Bool) throws(BrokenInvariant) -> [[UInt8]] {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
         defer { buffer.deallocate() }
@@ -68,7 +68,7 @@ enum DTLSTarget {
         }
     }
 
-    /// Two ends that both agree hold the same keys.
+    /// Checks that two ends that have finished hold the same keys.
     private static func judge(_ ends: [OpenSSLHandshake]) throws(BrokenInvariant) {
         guard case .established(let client) = ends[0].state, case .established(let server) = ends[1].state else {
             return
@@ -83,11 +83,11 @@ enum DTLSTarget {
         at: WallTime(millisecondsSinceEpoch: 1_700_000_000_000))
 
     static let corpus: [[UInt8]] = [
-        // To the server and to the client by turns.
+        // Datagrams to the server and to the client in turns.
         [0x80, 0x00, 0x80, 0x00, 0x80, 0x00],
-        // The first flight is lost and said again; the answer comes twice.
+        // The first flight is lost and repeated, and the response arrives twice.
         [0x84, 0x38, 0x38, 0x38, 0x38, 0x80, 0x02, 0x80, 0x00, 0x80],
-        // A ClientHello of a stranger, then the true one with a byte changed.
+        // A ClientHello of another source, then the real one with a modified byte.
         [0x85, 0, 25] + hexadecimal("16feff0000000000000000000c010000000000000000000000") + [0x81, 0, 60, 1, 0x00],
     ]
 }

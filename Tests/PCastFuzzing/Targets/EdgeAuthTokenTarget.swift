@@ -2,7 +2,7 @@ import PCastCore
 import PCastEdgeAuth
 import PCastJSON
 
-/// Digest tokens: nothing but what the secret signed is believed.
+/// Digest tokens, of which only the signed content is trusted.
 enum EdgeAuthTokenTarget {
     private static let secret = "my-secret"
 
@@ -16,7 +16,7 @@ enum EdgeAuthTokenTarget {
             try check(!application.isEmpty && application.utf8.count <= bytes.count, "an application out of nothing")
         }
         if verification.isVerified {
-            // Only padding and the envelope's spelling may differ from what was signed.
+            // Only padding and the notation of the envelope may differ from what was signed.
             try check(Self.bodies.contains { verification.value?.text.contains($0) ?? false }, "a body nobody signed")
         }
         if let authorization = TokenAuthorization(verification) {
@@ -35,7 +35,7 @@ enum EdgeAuthTokenTarget {
         throw BrokenInvariant(description: "a token that never expires")
     }
 
-    /// Of the public libraries' tests.
+    /// Tokens from the tests of the public libraries.
     private static let bodies = [#""expires":1000"#]
 
     static let corpus: [[UInt8]] = [

@@ -1,7 +1,7 @@
 import PCastEdgeAuth
 import PCastJSON
 
-/// JSON as tokens hold it.
+/// JSON as in tokens.
 enum JSONTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         guard let object = JSONObject(text: String(decoding: bytes, as: UTF8.self)) else { return false }

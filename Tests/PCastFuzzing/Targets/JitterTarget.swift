@@ -1,11 +1,11 @@
 import PCastCore
 import PCastRTP
 
-/// A jitter buffer under any order of packets and any passing of time.
+/// A jitter buffer under any order of packets and any passage of time.
 enum JitterTarget {
-    /// What the buffer was fed, as far as the invariants need it.
+    /// The packets that the buffer received, as needed by the invariants.
     private struct History {
-        /// Padding, and packets that are of no picture.
+        /// The sequence numbers of padding, and of packets without a frame.
         var fillers: Set<UInt16> = []
         var last: ClosedRange<Int64>?
         var delivered = 0
@@ -29,11 +29,12 @@ enum JitterTarget {
         return history.delivered > 0
     }
 
-    /// An operation of five bytes: what packet, its number and time relative to the last, and time that passes.
+    /// Performs an operation of five bytes: the packet, its relative sequence number and timestamp, and the time that
+    /// passes.
     private static func insert(_ buffer: inout JitterBuffer, _ history: inout History, _ input: inout FuzzInput) {
         let kind = input.byte()
         let step = Int8(bitPattern: input.byte())
-        // Most steps are small; one in sixteen is anywhere.
+        // Most steps are small, and one in sixteen is arbitrary.
         history.sequence &+=
             kind >> 4 == 15 ? UInt16(truncatingIfNeeded: Int(step) * 509) : UInt16(truncatingIfNeeded: Int(step))
         let ticks = Int(Int8(bitPattern: input.byte()))
@@ -83,12 +84,12 @@ enum JitterTarget {
         }
     }
 
-    /// Padding, a key frame's start, an inter frame's start, the middle of either, and nonsense.
+    /// Padding, the start of a key frame, the start of another frame, the middle of either, and an invalid payload.
     private static let vp8Payloads: [[UInt8]] = [
         [], [0x10] + hexadecimal("1000009d012a0005d002aabb"), [0x10, 0x11, 0, 0, 7], [0x00, 1, 2, 3], [0x80],
     ]
 
-    /// Padding, parameter sets with an IDR slice in one, a slice, an FU-A's start, middle and end, nonsense.
+    /// Padding, parameter sets with an IDR slice, a slice, start, middle and end of an FU-A, and an invalid payload.
     private static let h264Payloads: [[UInt8]] = [
         [],
         [0x78, 0, 23] + hexadecimal("6742c01fd9005005bb0110000003001000000303c0f183") + [0, 5]
@@ -97,7 +98,7 @@ enum JitterTarget {
         [0x5C, 0x41, 9], [0x09, 0xF0], [0x1F, 0xFF],
     ]
 
-    /// For each codec a key frame and others behind it, one lost and one overtaken.
+    /// For each codec, a key frame and other frames, with a lost packet and a reordered one.
     static let corpus: [[UInt8]] = [
         [0] + [1, 1, 40, 20, 1] + [1, 1, 40, 20, 2] + [1, 2, 80, 20, 2] + [1, 255, 216, 20, 2] + [0, 2, 80, 9, 3]
             + [0, 1, 0, 0, 4] + [1, 1, 0, 0, 5] + [1, 3, 40, 255, 1],

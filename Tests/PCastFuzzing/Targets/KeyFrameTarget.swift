@@ -1,8 +1,8 @@
 import PCastCore
 import PCastRTP
 
-/// Packets of H.264 in any order, what is found of key frames among them, and what a viewer is sent that begins with one. The
-/// input is operations of two bytes and a chunk.
+/// Packets of H.264 in any order, the key frames that are found in them, and the packets that a viewer receives from a
+/// key frame on. The input has operations of two bytes and a chunk.
 enum KeyFrameTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(Array(bytes.prefix(8192)))
@@ -31,7 +31,7 @@ enum KeyFrameTarget {
         return isFound
     }
 
-    /// What is sent before the first packet of a key frame has its timestamp, and numbers without a hole.
+    /// Checks that packets sent before a key frame's first packet have its timestamp and continuous sequence numbers.
     private static func view(_ log: borrowing PacketLog, _ keyFrame: Int64, at now: Instant) throws(BrokenInvariant) {
         var stream = OutboundStream(
             OutboundStream.Parameters(
@@ -71,10 +71,10 @@ enum KeyFrameTarget {
     }
 
     static let corpus: [[UInt8]] = [
-        // Sets of the description, then an IDR picture without any, and one in fragments.
+        // Parameter sets of the description, then an IDR picture without any, and one in fragments.
         [0] + FuzzInput.chunks(sets) + packet(0, 0, [0x41, 0x9A]) + packet(8, 1, hexadecimal("658884010203"))
             + packet(0, 1, hexadecimal("7c85888401")) + packet(8, 0, hexadecimal("7c4502")),
-        // In packets of their own, in fragments, and in the wrong order.
+        // Parameter sets in separate packets, in fragments, and in the wrong order.
         [3] + FuzzInput.chunks([[], []]) + packet(0, 0, [0x41, 0x9A]) + packet(0, 1, sets[1]) + packet(0, 0, sets[0])
             + packet(8, 0, hexadecimal("658884")) + packet(0, 1, [0x7C, 0x87] + sets[0][1..<9])
             + packet(0, 0, [0x7C, 0x47] + sets[0][9...]) + packet(8, 1, hexadecimal("658884")),

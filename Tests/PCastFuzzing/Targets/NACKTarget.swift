@@ -1,7 +1,7 @@
 import PCastCore
 import PCastRTP
 
-/// Which packets are asked for again, under any order of arrival.
+/// Requests for missing packets under any order of arrival.
 enum NACKTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)

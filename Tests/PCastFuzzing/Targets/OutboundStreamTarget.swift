@@ -1,11 +1,11 @@
 import PCastCore
 import PCastRTP
 
-/// A packet log and a peer's stream out of it, under any order of arrival, loss and request.
+/// A packet log and a stream to a peer, under any order of arrivals, losses and requests.
 enum OutboundStreamTarget {
-    /// What was sent: under which number, and what the peer has to take it for.
+    /// The packets that were sent, with their sequence numbers and what a peer takes them for.
     private struct Peer {
-        /// A packet of the source since one beginning.
+        /// A packet of the source since its last start.
         struct Packet: Equatable {
             var epoch: Int
             var sequence: Int64
@@ -13,9 +13,9 @@ enum OutboundStreamTarget {
 
         var sent: [UInt16: Packet] = [:]
         var epoch = 0
-        /// The peer's number less the source's, since the last beginning.
+        /// The peer's sequence number minus the source's, since the last start.
         var offset: Int64?
-        /// The former numbering holds until the first packet of the new one.
+        /// Whether the former numbers apply until the first packet with new ones.
         var awaitsFirst = false
         var transportSequenceNumber: UInt16 = 0
         var now = Instant(nanoseconds: 1_000_000_000)
@@ -63,7 +63,7 @@ enum OutboundStreamTarget {
     }
 
     private static func append(_ choice: UInt8, to log: inout PacketLog, _ peer: inout Peer) throws(BrokenInvariant) {
-        // Mostly the next number; at times a hole, or one that was overtaken.
+        // Usually the next number; sometimes a gap or a reordered packet.
         let step = [1, 1, 1, 1, 2, 3, -1, -2][Int(choice) % 8] as Int64
         let entry = PacketLog.Entry(
             sequence: peer.sequence + step, timestamp: UInt32(truncatingIfNeeded: (peer.sequence + step) / 2),
@@ -95,7 +95,7 @@ enum OutboundStreamTarget {
             let content = Peer.Packet(epoch: peer.epoch, sequence: log[packet.position].sequence)
             if packet.isRetransmission {
                 let original = UInt16(bytes[header.headerSize]) << 8 | UInt16(bytes[header.headerSize + 1])
-                // One that was late and never sent by itself may be asked for too.
+                // A packet that was late and has never been sent may be requested, too.
                 let before = peer.sent.updateValue(content, forKey: original)
                 try check(before == nil || before == content, "\(original) sent again as another packet")
                 try check(Int64(original) - content.sequence == peer.offset, "\(original) by another numbering")

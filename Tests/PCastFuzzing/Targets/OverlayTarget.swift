@@ -1,6 +1,6 @@
 import PCastOverlay
 
-/// What a page says to an overlay.
+/// A page's messages to an overlay.
 enum OverlayTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let text = String(decoding: bytes, as: UTF8.self)
@@ -11,7 +11,7 @@ enum OverlayTarget {
             return false
         }
         try check(text.utf8.count <= OverlayEnvelope.sizeLimit, "a message of \(text.utf8.count) bytes")
-        // What is written may be longer than what is allowed to be read: escapes.
+        // Escapes may make the written message longer than the read limit.
         let written = envelope.text
         if written.utf8.count <= OverlayEnvelope.sizeLimit {
             let again = try? OverlayEnvelope(text: written)

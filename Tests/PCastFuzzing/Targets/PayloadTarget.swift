@@ -1,8 +1,8 @@
 import PCastCore
 import PCastRTP
 
-/// RTP payloads of a frame put together, the frame cut up again, and put together once more. The input is chunks; an
-/// empty one ends a frame.
+/// Assembles RTP payloads to a frame, packetizes the frame, and assembles it again. The input consists of chunks, of
+/// which an empty one ends a frame.
 enum PayloadTarget {
     static func run(_ codec: Codec, _ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)
@@ -60,7 +60,7 @@ enum PayloadTarget {
         for payload in payloads { depacketizer.append(payload.bytes.span, to: &result) }
         let whole = depacketizer.finish(&result)
         try check(whole != nil && depacketizer.malformedUnits == 0, "our own payloads are no frame")
-        // H.264 drops what a stream does not need, and start codes get one length.
+        // For H.264, units that a stream does not need are dropped, and start codes have one length.
         if codec != .h264 { try check(result == frame, "a frame that changed") }
     }
 
@@ -79,7 +79,7 @@ enum PayloadTarget {
         }
     }
 
-    /// 1280x720 as x264 writes it: parameter sets, an IDR picture, one that refers to it.
+    /// 1280x720 as x264 writes it: parameter sets, an IDR picture, and one that refers to it.
     static let accessUnits: [[UInt8]] = [
         hexadecimal("00000001 6742c01fd9005005bb0110000003001000000303c0f1832480 00000001 68cb83cb20 00000001 6588")
             + Array(1...150),
@@ -97,7 +97,7 @@ enum PayloadTarget {
 
     static let vp8Corpus: [[UInt8]] = [
         FuzzInput.chunks(vp8Frames.flatMap { packetize(.vp8, $0, 64).map(\.bytes) + [[]] }),
-        // All of the descriptor: picture id, TL0PICIDX, TID and KEYIDX.
+        // A payload descriptor with all fields: picture ID, TL0PICIDX, TID and KEYIDX.
         FuzzInput.chunks([hexadecimal("90f0 8123 07 25 1000009d012a0005d00201020304"), []]),
     ]
 

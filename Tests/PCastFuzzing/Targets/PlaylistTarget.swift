@@ -1,8 +1,8 @@
 import PCastCore
 import PCastHLS
 
-/// Playlists: read, written, read again, placed in time and reloaded. A zero byte divides versions of one playlist, as a
-/// server would answer them one after another.
+/// Playlists that are parsed, written, parsed again, placed in time and reloaded. A zero byte divides versions of one
+/// playlist, which a server would send one after another.
 enum PlaylistTarget {
     private static let uri = "https://example.com/live/stream.m3u8?token=abc"
     private static let variables = [PlaylistVariable(name: "host", value: "example.com")]
@@ -31,7 +31,7 @@ enum PlaylistTarget {
         return isRead
     }
 
-    /// Whether it says that it leaves something out, and so means nothing alone.
+    /// Returns whether a playlist omits a part, so that it is only an update.
     private static func isUpdate(_ bytes: [UInt8]) -> Bool {
         String(decoding: bytes, as: UTF8.self).contains("#EXT-X-SKIP")
     }
@@ -49,7 +49,7 @@ enum PlaylistTarget {
         guard let merged = try? MediaPlaylist(media.deltaUpdate, updating: media) else {
             throw BrokenInvariant(description: "an update that cannot be added: \(media.deltaUpdate)")
         }
-        // What is skipped has lost its parts.
+        // Skipped segments have lost their parts.
         var expected = media
         for index in expected.segments.indices where merged.segments.indices.contains(index) {
             if merged.segments[index].parts.isEmpty { expected.segments[index].parts = [] }
@@ -85,7 +85,7 @@ enum PlaylistTarget {
         }
     }
 
-    /// Answers all that is asked until the next time to wait.
+    /// Answers all requests until the next waiting time.
     private static func drive(
         _ reload: inout PlaylistReload, with result: Result<Playlist, PlaylistError>, from now: Instant
     ) throws(BrokenInvariant) -> Instant {

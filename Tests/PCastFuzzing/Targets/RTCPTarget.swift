@@ -1,7 +1,7 @@
 import PCastCore
 import PCastRTP
 
-/// RTCP datagrams, everything in them read, and what follows from it.
+/// RTCP datagrams that are read completely, with their effects.
 enum RTCPTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var reader = RTCPReader()
@@ -123,29 +123,30 @@ enum RTCPTarget {
     }
 
     static let corpus: [[UInt8]] = [
-        // Numbers at their ends: REMB's exponent and mantissa, NTP's beginning and end.
+        // Extreme values: exponent and mantissa of REMB, and the beginning and end of NTP time.
         hexadecimal("8fce0005 00000001 00000000 52454d42 01ffffff 00000002"),
         hexadecimal("80c80006 00000001 00000000 00000000 00000000 00000000 00000000"),
         hexadecimal("80c80006 00000001 ffffffff ffffffff ffffffff ffffffff ffffffff"),
-        // A sender report of one block, and a name.
+        // A sender report with one block, and a name.
         hexadecimal(
             """
             81c8000c 00000001 e0000000 80000000 00001000 00000010 00001000
             00000002 0a000005 00010203 00000010 00008000 00010000 81ca0003 00000001 0104 61626364 0000
             """),
-        // A receiver report, a NACK with its mask, a PLI, a FIR.
+        // A receiver report, a NACK with its mask, a PLI and a FIR.
         hexadecimal(
             """
             81c90007 00000001 00000002 ffffffff 0001ffff 00000001 12345678 00000001
             81cd0003 00000001 00000002 fffe8001 81ce0002 00000001 00000002
             84ce0004 00000001 00000000 00000002 07000000
             """),
-        // REMB and a goodbye with a reason.
+        // REMB, and a BYE with a reason.
         hexadecimal("8fce0005 00000001 00000000 52454d42 010bffff 00000002 81cb0002 00000001 03627965"),
-        // Transport-wide feedback: a run and a vector of one bit, padded; a vector of two bits.
+        // Transport-wide feedback: a padded one with a run and a one-bit vector, and one with a two-bit vector.
         hexadecimal("afcd0007 00000001 00000002 fffe0010 00000105 2004b000 01020304 05060002"),
         hexadecimal("8fcd0006 00000001 00000002 00010007 fffffe00 e490ff38 05010206"),
-        // Pauses: both requests, an indication with more than its number, a refusal, a type to come, one cut short.
+        // Pause messages: both requests, an indication with additional data, a refusal, a reserved type, and a
+        // truncated one.
         hexadecimal(
             """
             89cd0011 00000001 00000000 00000002 00000007 00000003 1000ffff 00000002 20020007 0001fffe deadbeef

@@ -3,7 +3,7 @@ import PCastRTP
 
 /// RTP headers and their extensions.
 enum RTPTarget {
-    /// Every extension, at the id of its place.
+    /// Every extension, with its index as ID.
     private static let map: RTPHeaderExtensionMap = {
         var map = RTPHeaderExtensionMap()
         map.allowsTwoByte = true
@@ -50,7 +50,7 @@ enum RTPTarget {
         range.flatMap { RTPStreamIdentifier(bytes: Array(bytes[$0]).span) }
     }
 
-    /// What was read is written, and read once more.
+    /// Checks that a header that was read can be written and read again.
     private static func roundTrip(_ header: RTPHeader, _ values: RTPExtensionValues) throws(BrokenInvariant) {
         let fresh = RTPHeader(
             marker: header.marker, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber,
@@ -70,9 +70,9 @@ enum RTPTarget {
 
     static let corpus: [[UInt8]] = [
         hexadecimal("80e0 1234 00000001 deadbeef 0102030405"),
-        // A CSRC, padding, the one-byte form.
+        // A header with a CSRC, padding and the one-byte form.
         hexadecimal("b160 ffff fffffffe 00000001 0000000a bede0002 10303100 32aabbcc 6162 00000003"),
-        // The two-byte form.
+        // A header with the two-byte form.
         hexadecimal("9060 0001 00000002 00000003 10000003 0101 61 0403 000102 0502 0001 00 ffee"),
         everything,
     ]

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastRTP
 
-/// Payloads of redundant audio data (RFC 2198), and which packets they are taken for.
+/// Payloads of redundant audio data (RFC 2198), and the packets that they are assigned to.
 enum RedundancyTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let hole = bytes.last.map { last in

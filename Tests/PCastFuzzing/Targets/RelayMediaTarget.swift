@@ -4,7 +4,8 @@ import PCastRTP
 import PCastSFU
 import PCastWebRTC
 
-/// What a publisher or a viewer sends a relay once keys are agreed on. The first byte picks which, and the codec of video.
+/// The packets that a connected publisher or viewer sends to the SFU. The first byte selects the role and the video
+/// codec.
 enum RelayMediaTarget {
     private static let path = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
     private static let back = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
@@ -49,14 +50,14 @@ enum RelayMediaTarget {
             generator: SeededGenerator(seed: 5))
     }
 
-    /// A publisher of two tracks, with the SSRCs 0x1111 (its repairs: 0x1112) and 0x1113, or its viewer.
+    /// Admits a publisher of two tracks with the SSRCs 0x1111 (retransmissions: 0x1112) and 0x1113, or its viewer.
     private static func join(
         _ sfu: inout SFU, asPublisher: Bool, _ codec: Codec
     ) throws(BrokenInvariant) -> AgreedEnd {
         var generator = SeededGenerator(seed: 6)
         do {
             if !asPublisher {
-                // Its publisher is silent, and never connects.
+                // The publisher is silent and never connects.
                 let (offer, _) = try offer(sections(asPublisher: true, codec), &generator)
                 _ = try sfu.publish(
                     PeerID(1), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
@@ -157,7 +158,7 @@ enum RelayMediaTarget {
         while sfu.pollEvent() != nil {}
     }
 
-    /// Lets the relay's time pass.
+    /// Lets time pass for the SFU.
     private static func pass(
         _ sfu: inout SFU, _ batch: inout DatagramBatch, until now: Instant
     ) throws(BrokenInvariant) {
@@ -172,7 +173,7 @@ enum RelayMediaTarget {
 
     static let corpus: [[UInt8]] = {
         let media: [AgreedPackets.Packet] = [
-            // A key frame of VP8 in two packets, and sound.
+            // A VP8 key frame in two packets, and audio.
             .rtp(hexadecimal("80600001 00000bb8 00001111 10 50010029 d0020000 00000000 00000000")),
             .rtp(hexadecimal("80e00002 00000bb8 00001111 00 01020304 05060708")),
             .rtp(hexadecimal("806f0001 000003c0 00001113 7801020304")),

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastWebRTC
 
-/// Session descriptions: read, written, read again; answered, and taken as the answer to an offer of ours.
+/// Session descriptions that are read, written and read again, answered, and used as an answer to an offer.
 enum SDPTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let text = String(decoding: bytes, as: UTF8.self)
@@ -29,7 +29,7 @@ enum SDPTarget {
         guard let again = try? SessionDescription(parsing: text) else {
             throw BrokenInvariant(description: "a written description that does not read back")
         }
-        // What is left out or spelled anew the first time is not the second time.
+        // A description is normalized when it is first written, and does not change after that.
         try check(again.text == text, "a description that changed")
     }
 

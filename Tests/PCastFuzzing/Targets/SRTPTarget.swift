@@ -1,7 +1,7 @@
 import PCastWebRTC
 
-/// Protected packets from a stranger, and from the peer with a byte changed. The first byte picks the profile and RTP
-/// or RTCP.
+/// Protected packets from an unauthenticated source, and from the peer with a modified byte. The first byte selects the
+/// profile, and RTP or RTCP.
 enum SRTPTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)
@@ -15,7 +15,7 @@ enum SRTPTarget {
             throw BrokenInvariant(description: "a stranger's packet is taken")
         }
         guard let protected = protect(packet, by: sender, isRTCP) else { return false }
-        // The receiver decides first whether RTP is one; what it takes is what was sent.
+        // The receiver first determines whether RTP is well-formed. What it accepts must equal what was sent.
         var changed = protected
         changed[place % changed.count] ^= 1 << UInt8(place >> 8 & 7)
         if case .ok = unprotect(changed, by: receiver, isRTCP) {

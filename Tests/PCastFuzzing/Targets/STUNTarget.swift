@@ -1,7 +1,7 @@
 import PCastCore
 import PCastWebRTC
 
-/// STUN messages, as both ends of ICE take them in.
+/// STUN messages, as both ends of ICE process them.
 enum STUNTarget {
     private static let password = "VOkJxbRl1RmTxUk/WvJxBt"
     private static let credentials = ICECredentials(ufrag: "evtj", password: password)!
@@ -46,7 +46,7 @@ enum STUNTarget {
         controlling.advance(to: now + .seconds(1 as Int64))
     }
 
-    /// RFC 5769, sections 2.1 to 2.3, and a check that nominates.
+    /// The messages of RFC 5769, sections 2.1 to 2.3, and a check that nominates.
     static let corpus: [[UInt8]] = [
         hexadecimal(
             """

@@ -1,7 +1,8 @@
 import PCastCore
 import PCastHLS
 
-/// What segments carry beside pictures and sound: captions, ID3 tags, event messages. The first byte says which.
+/// The data of segments in addition to audio and video: captions, ID3 tags, event messages. The first byte selects the
+/// kind.
 enum SegmentTextTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let body = Array(bytes.dropFirst())

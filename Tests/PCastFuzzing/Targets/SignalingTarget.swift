@@ -1,7 +1,7 @@
 import PCastCore
 import PCastSignaling
 
-/// WebSocket messages, said to both halves of the conversation. The first byte picks text or binary.
+/// WebSocket messages to both halves of the conversation. The first byte selects text or binary.
 enum SignalingTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         guard let form = bytes.first else { return false }
@@ -16,7 +16,7 @@ enum SignalingTarget {
         }
         if let response = try? frame.response() {
             isRead = true
-            // Its times may be no number, and so unequal to themselves; their bytes are not.
+            // Times may be NaN and therefore unequal to themselves, but their bytes are equal.
             let written = SignalingFrame(response, form: frame.form)
             let again = (try? written.response()).map { SignalingFrame($0, form: frame.form) }
             try check(again == written, "a response that changed")
@@ -59,7 +59,7 @@ enum SignalingTarget {
         try check(outputs <= 4, "\(outputs) outputs of one message")
     }
 
-    /// Field 2 is the request's number, field 3 its type, field 5 its bytes.
+    /// Field 2 is the request's number, field 3 its type, field 5 its payload.
     private static func envelope(_ type: String, _ payload: [UInt8]) -> [UInt8] {
         [0x12, 1, 0x31, 0x1A, UInt8(type.utf8.count)] + Array(type.utf8) + [0x2A, UInt8(payload.count)] + payload
     }

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastWebRTC
 
-/// A stream as the TURN server, and our own client, take it in: whole, and cut in two.
+/// A stream to the TURN server and to the project's client, whole and divided in two.
 enum TURNTarget {
     private static let now = Instant(nanoseconds: 1_000_000_000_000)
     private static let peer = TransportAddress("203.0.113.7:8189")!
@@ -38,7 +38,7 @@ enum TURNTarget {
             var client = TURNClient(credentials: credentials, peer: peer, seed: 1)
             server.connected(1, from: TransportAddress("198.51.100.1:1")!, at: now)
             client.connected(at: now)
-            // What an established client may say is more than what a stranger may.
+            // An established client may send more than an unauthenticated one.
             for _ in 0..<6 {
                 while case .send(let sent)? = client.poll() { server.received(sent, on: 1, at: now) }
                 try drain(&server) { client.received($0, at: now) }
@@ -79,7 +79,7 @@ enum TURNTarget {
         client.advance(to: now + .seconds(60 as Int64))
     }
 
-    /// Channel data, the first question of a client, and its second as far as a nonce of another day lets it be one.
+    /// Channel data, the first request of a client, and its second one with an old nonce.
     static let corpus: [[UInt8]] = [
         [0x40, 0x00, 0x00, 0x05, 1, 2, 3, 4, 5, 0, 0, 0],
         hexadecimal("00030008 2112a442 000000000000000000000001 00190004 11000000"),

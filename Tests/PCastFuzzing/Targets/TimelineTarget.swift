@@ -2,7 +2,7 @@ import PCastCore
 import PCastJSON
 import PCastTimeline
 
-/// What producers and the service of timelines say: an event, the description of a game, a line of a log, a message.
+/// The input of producers and of the timeline service: an event, the description of a game, a log line, a message.
 enum TimelineTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var isRead = false

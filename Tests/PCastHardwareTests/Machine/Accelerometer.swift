@@ -1,11 +1,12 @@
 import Foundation
 
-/// An accelerometer that a test turns (`machine/accelerometer.c`).
+/// An accelerometer that a test rotates (`machine/accelerometer.c`).
 final class Accelerometer: Sendable {
     private static let folder = "/sys/bus/iio/devices"
     private let program: MachineProgram
 
-    /// Plugs it in, and waits until the kernel has made a device of it. In thousandths of the acceleration of gravity.
+    /// Connects the accelerometer and waits for the kernel's device. Values are in thousandths of the acceleration of
+    /// gravity.
     init(x: Int = 0, y: Int = 0, z: Int = -1_000) throws {
         try Machine.load("uhid")
         let known = Set(Self.devices)
@@ -14,7 +15,7 @@ final class Accelerometer: Sendable {
         try Machine.settle()
     }
 
-    /// The folders of devices that tell an acceleration.
+    /// The folders of devices that report an acceleration.
     static var devices: [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         return names.map { "\(folder)/\($0)" }.filter {
@@ -22,7 +23,7 @@ final class Accelerometer: Sendable {
         }
     }
 
-    /// Turns it: what is read from now on. Returns when it is so.
+    /// Sets the acceleration. Returns when the kernel reports it.
     func turn(x: Int, y: Int, z: Int) throws {
         try program.tell("\(x) \(y) \(z)")
         guard program.nextLine() == "ok" else {
@@ -30,7 +31,7 @@ final class Accelerometer: Sendable {
         }
     }
 
-    /// Pulls it out, and waits until its device has gone.
+    /// Disconnects it, and waits until its device is removed.
     func unplug() throws {
         let known = Self.devices.count
         program.end()

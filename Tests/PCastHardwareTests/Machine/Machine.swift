@@ -2,32 +2,32 @@ import Foundation
 import PCastCore
 import PCastIO
 
-/// What tests do to the virtual machine that they run in: load and unload drivers, run its programs, wait for its devices.
+/// Operations on the virtual machine in which the tests run: loading drivers, running programs, waiting for devices.
 enum Machine {
-    /// Whether this is the virtual machine: set by its job alone.
+    /// Whether this is the virtual machine. Only the machine's job sets the variable.
     static let isHere = ProcessInfo.processInfo.environment["PCAST_HARDWARE"] == "1"
 
-    /// A program ended badly, or something did not come about in time.
+    /// A program failed, or a condition was not met in time.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Loads a driver, with options where the machine's own (`/etc/modprobe.d`) will not do, and waits for its devices.
+    /// Loads a driver and waits for its devices. Options override the machine's own (`/etc/modprobe.d`).
     static func load(_ driver: String, _ options: String...) throws {
         try run("modprobe", [driver] + options)
         try settle()
     }
 
-    /// Unloads a driver, and with it its devices, as if they were pulled out.
+    /// Unloads a driver and thereby its devices, as if they were unplugged.
     static func unload(_ driver: String) throws {
         try run("rmmod", [driver])
         try settle()
     }
 
-    /// Waits until udev has dealt with every event.
+    /// Waits until udev has handled every event.
     static func settle() throws { try run("udevadm", ["settle", "--timeout=20"]) }
 
-    /// Runs a program to its end; returns what it wrote.
+    /// Runs a program to its end. Returns its output.
     @discardableResult
     static func run(_ program: String, _ arguments: [String] = []) throws -> String {
         let running = try MachineProgram(program, arguments, isQuiet: true)
@@ -42,9 +42,7 @@ enum Machine {
         return output
     }
 
-    /// Gives way until a condition holds.
-    ///
-    /// - Parameter limit: after so many seconds it fails, naming `what`.
+    /// Waits until a condition holds, and fails with the name `what` after a number of seconds.
     static func wait(
         for what: String, within limit: Double = 20, until holds: () throws -> Bool
     ) throws {

@@ -1,24 +1,25 @@
 import Foundation
 import Synchronization
 
-/// A program of the machine that runs beside a test, is told lines and tells lines.
+/// A program of the machine that runs in parallel with a test. Both exchange lines.
 final class MachineProgram: Sendable {
     private struct State {
         var input: Int32
         var output: Int32
-        /// What it exited with, once it has been waited for.
+        /// The exit status; nil before it was waited for.
         var status: Int32?
     }
 
     private let processID: pid_t
     private let state: Mutex<State>
 
-    /// - Parameter isQuiet: whether what it complains of is kept from the machine's console, and is among its lines.
+    /// Starts a program. If `isQuiet` is true, its error output is added to its lines rather than to the machine's
+    /// console.
     init(_ program: String, _ arguments: [String] = [], isQuiet: Bool = false) throws {
         var input: [Int32] = [-1, -1]
         var output: [Int32] = [-1, -1]
         guard pipe(&input) == 0, pipe(&output) == 0 else { throw Machine.Failure(description: "no pipe") }
-        // Or the next program would keep this one's input open.
+        // Otherwise the next program would keep this one's input open.
         for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -62,7 +63,7 @@ final class MachineProgram: Sendable {
         }
     }
 
-    /// The next line that it writes; nil when it wrote its last.
+    /// Returns the next line of its output; nil after the last one.
     func nextLine() -> String? {
         let output = state.withLock { $0.output }
         var line: [UInt8] = []
@@ -76,7 +77,7 @@ final class MachineProgram: Sendable {
         }
     }
 
-    /// Waits until it ends of itself; returns its exit status, as a shell tells it.
+    /// Waits until it ends by itself. Returns its exit status in the form of a shell.
     @discardableResult
     func wait() -> Int32 {
         state.withLock { state in
@@ -85,14 +86,14 @@ final class MachineProgram: Sendable {
             state.input = -1
             var status: Int32 = 0
             while waitpid(processID, &status, 0) < 0, errno == EINTR {}
-            // The macros of wait.h, which Swift does not import.
+            // This replaces the macros of wait.h, which Swift does not import.
             let told = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
             state.status = told
             return told
         }
     }
 
-    /// Ends it, and waits until it has gone.
+    /// Terminates it, and waits for its end.
     func end() {
         if state.withLock({ $0.status == nil }) { kill(processID, SIGTERM) }
         wait()

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A USB camera that can be plugged in and out (`machine/uvcsim.c`).
+/// A USB camera that can be connected and disconnected (`machine/uvcsim.c`).
 final class USBCamera: Sendable {
     /// The name under `/dev/v4l/by-id`, which every camera of the same serial number has.
     let path: String
     private let program: MachineProgram
 
-    /// Plugs it in, and waits for its node.
+    /// Connects it, and waits for its node.
     init(serialNumber: String = "0001") throws {
         if !FileManager.default.fileExists(atPath: "/dev/gadget") {
             try FileManager.default.createDirectory(atPath: "/dev/gadget", withIntermediateDirectories: true)
@@ -20,7 +20,7 @@ final class USBCamera: Sendable {
         try Machine.settle()
     }
 
-    /// Pulls it out, and waits until its node has gone.
+    /// Disconnects it, and waits until its node is removed.
     func unplug() throws {
         program.end()
         let path = path

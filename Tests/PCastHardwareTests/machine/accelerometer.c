@@ -1,10 +1,10 @@
-// An accelerometer as tablets have: a HID sensor (HID Usage Tables, page 0x20) made by uhid, which the kernel's drivers
-// hid-sensor-hub and hid-sensor-accel-3d make a device of the IIO subsystem of.
+// An accelerometer like that of a tablet. It is a HID sensor (HID Usage Tables, page 0x20) made by uhid. The kernel's
+// drivers hid-sensor-hub and hid-sensor-accel-3d make a device of the IIO subsystem of it.
 //
-//     accelerometer [X Y Z]     in thousandths of the acceleration of gravity; 0 0 -1000 if not told
+//     accelerometer [X Y Z]     in thousandths of the acceleration of gravity; by default 0 0 -1000
 //
-// Every line "X Y Z" of standard input is a new reading: what in_accel_{x,y,z}_raw say from then on, and an event for
-// who reads the device's buffer. It answers "ok". The device goes when standard input ends. Needs the driver uhid.
+// Every line "X Y Z" of standard input is a new reading: the value of in_accel_{x,y,z}_raw from then on, and an event
+// in the device's buffer. It answers "ok". The device is removed when standard input ends. It needs the driver uhid.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/input.h>
@@ -94,7 +94,7 @@ static void create(void) {
     struct uhid_create2_req *request = &event.u.create2;
     strcpy((char *)request->name, "Test accelerometer");
     request->bus = BUS_I2C;
-    request->vendor = 0x1d6b; // the Linux Foundation's, for what is no hardware
+    request->vendor = 0x1d6b; // the Linux Foundation's, for virtual devices
     request->product = 0x0ac3;
     request->rd_size = sizeof(descriptor);
     memcpy(request->rd_data, descriptor, sizeof(descriptor));
@@ -137,7 +137,7 @@ static void set(int x, int y, int z) {
     reading.z = z;
 }
 
-// Unbuffered, as poll knows nothing of what stdio holds.
+// Reads without a buffer, because poll does not see the buffer of stdio.
 static int read_line(char *line, size_t size) {
     size_t length = 0;
     while (length + 1 < size) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Room for so many, and no more.
+/// The quotas of clients.
 @Suite struct AdmissionTests {
     private func admission(_ limits: [PlatformLimits.Name: Int64]) -> Admission {
         var all = PlatformLimits()
@@ -16,7 +16,7 @@ import Testing
     private let here = IPAddress("192.0.2.1")
     private let there = IPAddress("192.0.2.2")
 
-    /// Why there is no place; nil when there is one.
+    /// Returns the reason for which there is no place; nil if there is one.
     private func refusal(
         _ admission: Admission, _ kind: QuotaReservation.Kind, _ application: ApplicationID, _ address: IPAddress?
     ) -> APIError? {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test("What is full is full for all, for an application or for an address; others come in") func bounds() throws {
+    @Test("a reached quota of the platform, an application or an address rejects clients") func bounds() throws {
         let admission = admission([.streams: 4, .streamsPerApplication: 3, .streamsPerAddress: 2])
         var seats = [
             try admission.seat(.stream, of: first, from: here), try admission.seat(.stream, of: first, from: here),
@@ -41,13 +41,13 @@ import Testing
         seats.append(try admission.seat(.stream, of: second, from: there))
         let ofAll = refusal(admission, .stream, second, IPAddress("192.0.2.3"))
         #expect(ofAll?.kind == .capacity && ofAll?.message.hasPrefix("The platform") == true)
-        // Viewers are others than streams.
+        // Viewers have a separate quota from streams.
         let viewer = try admission.seat(.viewer, of: first, from: here)
         #expect(admission.count(of: .stream) == 4 && admission.count(of: .viewer) == 1)
         withExtendedLifetime((seats, viewer)) {}
     }
 
-    @Test("A seat that is let go of is free, and nothing is remembered of who had it") func leaving() throws {
+    @Test("a released place is free, and nothing is kept about its owner") func leaving() throws {
         let admission = admission([.sessions: 1])
         for number in 0..<1_000 {
             let address = IPAddress(v4: UInt32(number))
@@ -58,7 +58,7 @@ import Testing
         #expect(admission.count(of: .session) == 0)
     }
 
-    @Test("A census remembers those alone who are there") func usage() throws {
+    @Test("a usage counter keeps only present clients") func usage() throws {
         var usage = UsageCounter()
         let bounds = UsageCounter.Bounds(all: 10, application: 10, address: 10)
         for number in 0..<10 { try usage.enter(first, AddressBlock(IPAddress(v4: UInt32(number))), within: bounds) }
@@ -67,7 +67,7 @@ import Testing
         #expect(usage.size == 0 && usage.count == 0)
     }
 
-    @Test("A lower limit sends nobody away") func lowered() throws {
+    @Test("a lower limit disconnects nobody") func lowered() throws {
         let admission = admission([.viewers: 2])
         let seats = [
             try admission.seat(.viewer, of: first, from: here), try admission.seat(.viewer, of: first, from: here),
@@ -80,14 +80,14 @@ import Testing
         withExtendedLifetime(seats) {}
     }
 
-    @Test("A platform that closes lets nobody in, and says when to come again") func draining() throws {
+    @Test("a closing platform rejects clients with the time to retry") func draining() throws {
         let admission = admission([:])
         admission.drain()
         let refused = refusal(admission, .stream, first, here)
         #expect(refused?.kind == .capacity && refused?.retryAfterText == "5")
     }
 
-    @Test("Who asks too often is rate-limited, and told for how long; another address is not") func rates() throws {
+    @Test("only an address with too many requests is rate-limited, with a waiting time") func rates() throws {
         let admission = admission([.requestsPerSecond: 2])
         let now = Instant(nanoseconds: 0)
         for _ in 0..<10 { try admission.takeRequest(from: here, at: now) }
@@ -98,7 +98,7 @@ import Testing
         try admission.takeRequest(from: here, at: now + .milliseconds(500))
     }
 
-    @Test("Connections are bounded for each address, but not for a proxy, which brings many") func connections() {
+    @Test("connections are limited for each address, but not for a proxy") func connections() {
         var limits = PlatformLimits()
         limits[.connectionsPerAddress] = 3
         limits[.connections] = 10

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What there is of bitrate, and who gets how much of it.
+/// The shares of bit rate among applications and addresses.
 @Suite struct BitrateSharesTests {
     private let first = ApplicationID("first")
     private let second = ApplicationID("second")
@@ -16,14 +16,14 @@ import Testing
         return limits
     }
 
-    @Test("By itself nobody is limited") func none() {
+    @Test("without limits nobody is limited") func none() {
         var shares = BitrateShares()
         shares.enter(StreamID("a"), first, here)
         #expect(shares.shares(in: PlatformLimits()) == [StreamID("a"): nil])
         #expect(shares.exceeded(first, here, in: PlatformLimits()) == nil)
     }
 
-    @Test("The tightest of the limits counts, shared among those under it") func shared() {
+    @Test("the lowest limit applies, shared among its clients") func shared() {
         var shares = BitrateShares()
         shares.enter(StreamID("a"), first, here)
         shares.enter(StreamID("b"), first, there)
@@ -40,7 +40,7 @@ import Testing
                 == [StreamID("a"): 2_800_000, StreamID("c"): 2_800_000])
     }
 
-    @Test("Where a share would be none, there is no room") func room() {
+    @Test("a share of zero rejects the client") func room() {
         var shares = BitrateShares()
         let bounds = limits([.bitratePerApplication: 200_000])
         for number in 0..<3 {

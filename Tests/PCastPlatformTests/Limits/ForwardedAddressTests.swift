@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Whom proxies ask for, and whose word counts.
+/// The addresses that proxies report, and which of them are trusted.
 @Suite struct ForwardedAddressTests {
     private static let proxies = ["127.0.0.1", "10.0.0.0/8", "2001:db8:ff::/48"].map { IPNetwork($0)! }
 
@@ -11,42 +11,42 @@ import Testing
         ForwardedAddress(field, values).address(of: IPAddress(peer), trusting: Self.proxies)?.description
     }
 
-    @Test("A stranger's word is not taken") func stranger() {
+    @Test("an untrusted address is not believed") func stranger() {
         #expect(judge("198.51.100.7", .forwardedFor, "192.0.2.1") == "198.51.100.7")
         #expect(judge("198.51.100.7", .forwarded, "for=192.0.2.1") == "198.51.100.7")
     }
 
-    @Test("A trusted proxy's is, as far to the left as everyone is trusted") func proxies() {
+    @Test("trusted proxies are believed from the right until the first untrusted address") func proxies() {
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1") == "192.0.2.1")
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1, 10.1.1.1") == "192.0.2.1")
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1", "10.1.1.1") == "192.0.2.1")
         #expect(judge("127.0.0.1", .forwardedFor) == "127.0.0.1")
     }
 
-    @Test("What a client has written itself stands further left, and is not believed") func forged() {
+    @Test("an address that the client wrote is further left and not believed") func forged() {
         #expect(judge("127.0.0.1", .forwardedFor, "127.0.0.1, 192.0.2.1") == "192.0.2.1")
         #expect(judge("10.0.0.1", .forwardedFor, "203.0.113.9, 10.9.9.9, 192.0.2.1, 10.1.1.1") == "192.0.2.1")
         #expect(judge("127.0.0.1", .forwarded, "for=127.0.0.1, for=192.0.2.1") == "192.0.2.1")
     }
 
-    @Test("Forwarded is read as RFC 7239 writes it") func forwarded() {
+    @Test("Forwarded is parsed by RFC 7239") func forwarded() {
         #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.43") == "192.0.2.43")
         #expect(judge("127.0.0.1", .forwarded, "proto=https;FOR=\"192.0.2.43:4711\";by=x") == "192.0.2.43")
         #expect(judge("127.0.0.1", .forwarded, "for=\"[2001:db8:cafe::17]:4711\"") == "2001:db8:cafe::17")
         #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1;host=\"a,for=6.6.6.6\"") == "192.0.2.1")
     }
 
-    @Test("Who is not named is as far as it is known") func unnamed() {
+    @Test("without a name the last known address counts") func unnamed() {
         #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1, for=unknown") == "127.0.0.1")
         #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1, for=_hidden, for=10.1.1.1") == "10.1.1.1")
         #expect(judge("127.0.0.1", .forwarded, "proto=https") == "127.0.0.1")
         #expect(judge("127.0.0.1", .forwardedFor, "nonsense") == "127.0.0.1")
-        // An empty element is none (RFC 9110, section 5.6.1).
+        // An empty element is ignored (RFC 9110, section 5.6.1).
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1, ,") == "127.0.0.1")
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1,") == "192.0.2.1")
     }
 
-    @Test("Ports and brackets are left out, and IPv6 proxies are known") func forms() {
+    @Test("ports and brackets are removed, and IPv6 proxies are recognized") func forms() {
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1:80") == "192.0.2.1")
         #expect(judge("127.0.0.1", .forwardedFor, "[2001:db8::1]:80") == "2001:db8::1")
         #expect(judge("127.0.0.1", .forwardedFor, "2001:db8::1") == "2001:db8::1")
@@ -54,12 +54,12 @@ import Testing
         #expect(judge("::ffff:127.0.0.1", .forwardedFor, "192.0.2.1") == "192.0.2.1")
     }
 
-    @Test("A field without end is read at its end alone") func long() {
+    @Test("only the end of a very long field is read") func long() {
         let many = Array(repeating: "10.0.0.1", count: 100_000).joined(separator: ",")
         #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1," + many) == "10.0.0.1")
     }
 
-    @Test("The field that the operator's proxy does not write is not read") func otherField() {
+    @Test("the field that the operator's proxy does not write is ignored") func otherField() {
         let admission = Admission(trustedProxies: Self.proxies)
         let fields = ["forwarded": ["for=6.6.6.6"], "x-forwarded-for": ["192.0.2.1"]]
         let peer = IPAddress("127.0.0.1")
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "what a client writes joins with nothing that a proxy appends",
+        "a client's text does not join with what a proxy appends",
         arguments: [
             "127.0.0.1:\u{600}, 203.0.113.5", "127.0.0.1:\u{600},203.0.113.5", "127.0.0.1\u{600}, 203.0.113.5",
             "127.0.0.1:\u{1F1E6}, 203.0.113.5", "\u{FFFD}, 203.0.113.5",
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "behind an address stands a port or nothing",
+        "only a port may follow an address",
         arguments: [
             "127.0.0.1:x", "127.0.0.1:", "127.0.0.1:123456", "127.0.0.1:80 x", "127.0.0.1:-1", "[::1]x", "[::1]:",
             "[::1]:80x", "\"127.0.0.1", "127.0.0.1\"", "[127.0.0.1", "::1:x",

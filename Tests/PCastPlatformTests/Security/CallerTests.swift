@@ -4,10 +4,10 @@ import PCastIO
 import PCastPlatform
 import Testing
 
-/// Who counts as somebody on this machine, who may read metrics, and how often credentials may be tried.
+/// The clients that count as local, the access to metrics, and the rate of attempts with credentials.
 @Suite("Callers, metrics and credentials") struct CallerTests {
     @Test(
-        "a request that somebody forwards is not of this machine, unless a named proxy says so",
+        "a forwarded request is not local, unless a named proxy says so",
         arguments: [
             ["X-Forwarded-For": "203.0.113.1"], ["Forwarded": "for=203.0.113.1"], ["Via": "1.1 proxy"],
             ["X-Forwarded-For": ""], ["X-Real-IP": "203.0.113.1"], ["X-Forwarded-Host": "live.example"],
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("metrics are for this machine, and for who has the configured credential")
+    @Test("metrics are available locally and with the configured credential")
     func metricsCredential() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("however often metrics are asked for, they are made once a second, and the rate has a limit")
+    @Test("metrics are computed at most once per second, and their requests are limited")
     func metricsCost() async throws {
         try await TestPlatform.runConfigured(configure: { $0.metricsCacheTime = .seconds(1) }) { platform in
             let start = MonotonicClock.now()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("credentials that are wrong too often are not looked at, wherever they are tried")
+    @Test("credentials that are wrong too often are not checked any more, at every endpoint")
     func guesses() async throws {
         let doors: [(String, String, (String) -> [String: String], String?)] = [
             ("GET", "/pcast/streams", Self.basic, nil),
@@ -109,7 +109,8 @@ import Testing
                     let answer = try await platform.send(method, path, headers("\(number)"), body: body)
                     #expect(answer.status == 401, "\(path)")
                 }
-                // Also at the others, and with the right one. A further attempt is due every six seconds: it is used up.
+                // The limit applies also at the other endpoints and with the right credentials. A further attempt is
+                // permitted every six seconds. It has been used.
                 func isLimited(_ ask: () async throws -> TestPlatform.Answer) async throws -> Bool {
                     try await eventually {
                         while try await platform.send(method, path, headers("wrong"), body: body).status == 401 {}
@@ -127,7 +128,7 @@ import Testing
         }
     }
 
-    @Test("guesses of the metrics credential count too") func metricsGuesses() async throws {
+    @Test("wrong metrics credentials count too") func metricsGuesses() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]
             $0.metricsToken = "scrape-me"

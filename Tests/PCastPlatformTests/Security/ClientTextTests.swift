@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastPlatform
 
-/// What clients write, and where it goes: logs, tables, other clients.
+/// The texts of clients in logs, tables and messages to other clients.
 @Suite("Texts of clients") struct ClientTextTests {
     private static let controls = "x\n2026-01-01T00:00:00Z notice platform: forged\u{1B}]0;title\u{7}\u{9B}2J\u{85}\r"
 
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("tags are 64 at most, of 1 to 256 characters each") func tags() async throws {
+    @Test("there are at most 64 tags of 1 to 256 characters each") func tags() async throws {
         try await TestPlatform.run { platform in
             for tags in [
                 [String(repeating: "x", count: 190_000)], [String(repeating: "é", count: 257)], [""],
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("options are bounded as tags are") func options() async throws {
+    @Test("options have the limits of tags") func options() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("no line of a log has a control character of a client's, nor of a worker's") func logLines() async throws {
+    @Test("no log line contains a control character of a client or a worker") func logLines() async throws {
         let log = LogRecord()
         let script = #"read order; printf 'text \033]0;title\007 of a worker\n'; exit 1"#
         let workers = WorkerConfiguration(
@@ -80,7 +80,8 @@ import Testing
                 #expect(try await client.reason(stream) == Self.controls)
             }
             try await ProtocolClient.run(platform) { client in
-                // Not within the macro: there the compiler gives this closure and the next the same name, and links one.
+                // This is outside the macro, because the compiler would give this closure and the next the same name,
+                // and link one.
                 let token = try Tokens.make { $0.forAuthenticationOnly() }
                 _ = try #require(try await client.authenticate(token))
                 var create = PCastCreateStream()
@@ -115,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "what stands behind a separator within a cell is no formula",
+        "a text after a separator within a cell is not a formula",
         arguments: [
             ("a;=1+1", "a;'=1+1"), ("a;b;@x", "a;b;'@x"), ("a;-1;+1", "a;'-1;'+1"), ("a|=1", "a|'=1"),
             ("=1;=2", "'=1;'=2"), ("a;b", "a;b"), ("a-1;b=2", "a-1;b=2"), ("a,=1", "\"a,'=1\""),
@@ -127,7 +128,7 @@ import Testing
         #expect(table.text == cell + "\r\n")
     }
 
-    @Test("the cells of a report that a client writes are no formulas, others stay as they are") func report()
+    @Test("a report's cells with clients' text are not formulas, and others are unchanged") func report()
         async throws
     {
         try await TestPlatform.run { platform in

@@ -8,9 +8,9 @@ import Testing
 @testable import PCastPlatform
 @testable import PCastSFU
 
-/// What a request costs where there is much to look at.
+/// The cost of requests if there is much data.
 @Suite("Costs of requests") struct CostTests {
-    @Test("a timeline is written out once for all who ask for it, until it changes") func timeline() async throws {
+    @Test("a timeline is encoded once for all readers until it changes") func timeline() async throws {
         let channel = TimelineChannel(TimelineLogID("log"))
         let game = try TimelineGame(league: "NHL", game: "1")
         for number in 0..<200 {
@@ -30,7 +30,7 @@ import Testing
         #expect(second != first && channel.documentsMade == 2)
     }
 
-    @Test("5,000 streams of 20,000 viewers are listed and counted at once") func streams() async throws {
+    @Test("5,000 streams with 20,000 viewers are listed and counted quickly") func streams() async throws {
         let application = ApplicationID("first")
         let authenticator = TokenAuthenticator([], allowsAnonymousLoopback: true)
         let router = try MediaRouter(

@@ -7,9 +7,9 @@ import Testing
 
 @testable import PCastPlatform
 
-/// Pages in other sites' frames, and frames of the protocol.
+/// Pages in frames of other sites, and frames of the protocol.
 @Suite("Frames") struct FrameTests {
-    @Test("the publish page and the dashboard stand in no frame", arguments: ["/publish", "/publish?start", "/"])
+    @Test("the publish page and the dashboard cannot be framed", arguments: ["/publish", "/publish?start", "/"])
     func framing(path: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", path)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("who may frame the watch page is configured; anybody, where it is not") func watch() async throws {
+    @Test("the sites that may frame the watch page are configured, and all by default") func watch() async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", "/watch/x")
             #expect(answer.header("Content-Security-Policy")?.contains("frame-ancestors") == false)
@@ -37,10 +37,10 @@ import Testing
         }
     }
 
-    @Test("the publish page begins by a gesture alone, whatever its address says") func gesture() async throws {
+    @Test("the publish page starts only by a gesture, whatever its address") func gesture() async throws {
         try await TestPlatform.run { platform in
             let script = try await platform.send("GET", "/assets/publish.js").body
-            // Beside the button, only what the button began calls it: a second attempt with another address.
+            // Apart from the button, only code that the button started calls it: a second attempt with another address.
             let calls = script.split(separator: "\n").filter { $0.contains("publish()") }
                 .map { $0.trimmingCharacters(in: .whitespaces) }
             #expect(calls == ["async function publish() {", "if (isApart) return publish();"], "\(calls)")
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("every frame of the protocol counts: pings too often end the connection") func pings() async throws {
+    @Test("every frame of the protocol counts, and too many pings end the connection") func pings() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 4 }) { platform in
             try await ProtocolClient.run(platform) { (client) async throws in
                 var request = MQRequest()

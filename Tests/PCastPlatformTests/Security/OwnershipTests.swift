@@ -5,7 +5,7 @@ import PCastPlatform
 import PCastSignaling
 import Testing
 
-/// What belongs to whom: tags that authorize, and sessions.
+/// The ownership of tags that authorize, and of sessions.
 @Suite("Tags that authorize, and owners of sessions") struct OwnershipTests {
     private func publish(
         _ token: String, tags: [String], _ platform: TestPlatform,
@@ -21,7 +21,7 @@ import Testing
         "channelId:other", "channelAlias:other", "roomId:other", "roomAlias:other", "plain",
     ]
 
-    @Test("a client's own tags give nobody a stream: only those count that its token applies", arguments: clientTags)
+    @Test("a client's own tags give nobody a stream, only those that its token applies count", arguments: clientTags)
     func tags(tag: String) async throws {
         try await TestPlatform.run { (platform) async throws in
             let viewing = try Tokens.make { $0.forStreamingOnly().forTag(tag) }
@@ -32,7 +32,7 @@ import Testing
                     _ = try #require(try await viewer.authenticate(try Tokens.make { $0.forAuthenticationOnly() }))
                     #expect(try await viewer.ask(try Requests.view(viewing, origin: stream)) == .unauthorized)
                 }
-                // What another channel's backend reads is not for a client to write.
+                // A client cannot write a tag that another channel's backend reads.
                 let report = #"{"publishingReport":{"channelIds":["other"]}}"#
                 #expect(try await !platform.ask("PUT", "/pcast/reporting/publishing", report).body.contains(stream))
             }
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("a session is resumed by who began it, and by no other token of the application")
+    @Test("a session is resumed by its owner, and by no other token of the application")
     func sessions() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             let token = try Tokens.make { $0.forAuthenticationOnly().withCapability("a") }
@@ -68,13 +68,13 @@ import Testing
                     #expect(given != nil && given != session)
                     #expect(try await thief.ask(Requests.destroy(stream, reason: "ended")) == .gone)
                 }
-                // The first connection has it still.
+                // The first connection still owns the stream.
                 #expect(try await client.ask(Requests.destroy(stream, reason: "ended")) == .ok)
                 #expect(try await client.reason(stream) == "ended")
                 try await ProtocolClient.run(platform) { (again) async throws in
                     #expect(try await again.authenticate(token, session: session) == session)
                 }
-                // Whose tokens apply the same tags is the same.
+                // Tokens that apply the same tags have the same owner.
                 let tagged = { @Sendable (capability: String) in
                     try Tokens.make { $0.forAuthenticationOnly().applyTag("user:7").withCapability(capability) }
                 }
@@ -84,7 +84,7 @@ import Testing
                         #expect(try await again.authenticate(tagged("b"), session: first) == first)
                     }
                 }
-                // A token that names the session is its owner's, who has it renewed.
+                // A token that names the session belongs to its owner.
                 let renewed = try Tokens.make { $0.forAuthenticationOnly().forSession(session) }
                 try await ProtocolClient.run(platform) { (again) async throws in
                     #expect(try await again.authenticate(renewed, session: session) == session)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("a combining character behind the colon makes no other tag of one that says whose a stream is")
+    @Test("a combining character after the colon does not change the owner that a tag names")
     func combiningCharacter() async throws {
         try await TestPlatform.run { (platform) async throws in
             for (tags, isListed) in [(["channelId:\u{301}other"], false), ([], true)] as [([String], Bool)] {

@@ -3,7 +3,7 @@ import PCastWeb
 import Synchronization
 import Testing
 
-/// WebSocket pings without end.
+/// Endless WebSocket pings.
 @Suite("Floods of pings") struct PingFloodTests {
     private final class Answers: Sendable {
         private let state = Mutex((pongs: 0, isClosed: false))
@@ -15,7 +15,7 @@ import Testing
         func close() { state.withLock { $0.isClosed = true } }
     }
 
-    @Test("pings count as requests, also before a client has authenticated, and a flood of them ends the connection")
+    @Test("pings count as requests, also before authentication, and a flood of them ends the connection")
     func flood() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 10 }) {
             (platform) async throws in

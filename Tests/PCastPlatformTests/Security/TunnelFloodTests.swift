@@ -11,7 +11,7 @@ import Testing
 
 /// Clients of the tunnel that write and never read.
 @Suite("Floods of the tunnel") struct TunnelFloodTests {
-    /// Writes as much as goes, and reads nothing once the handshake is over.
+    /// Writes as much as possible, and reads nothing after the handshake.
     private final class Flood: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -56,12 +56,12 @@ import Testing
             .connect(host: "127.0.0.1", port: port).get()
     }
 
-    /// A Binding request (RFC 8489, section 5) without attributes.
+    /// Returns a Binding request (RFC 8489, section 5) without attributes.
     private static func binding(_ number: UInt8) -> [UInt8] {
         [0, 1, 0, 0, 0x21, 0x12, 0xA4, 0x42] + [UInt8](repeating: number, count: 12)
     }
 
-    @Test("fifty clients that ask without end and read nothing are cut off, and cost little memory meanwhile")
+    @Test("fifty clients that send endless requests and read nothing are disconnected, and use little memory")
     func bindings() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             let port = try #require(platform.listening.tlsPort)

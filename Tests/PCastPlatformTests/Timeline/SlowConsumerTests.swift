@@ -3,11 +3,11 @@ import PCastCore
 import PCastTimeline
 import Testing
 
-@Suite("A consumer that does not read")
+@Suite("A timeline consumer that does not read")
 struct SlowConsumerTests {
     private static let game = "/timeline/NHL/1"
 
-    @Test("is told to come again when it has fallen behind, and keeps nobody else")
+    @Test("a consumer that is too far behind must reconnect, and delays no other")
     func behind() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)
@@ -16,13 +16,13 @@ struct SlowConsumerTests {
             #expect(try await platform.reaches("pcast_timeline_consumers", 1))
             try await TimelineListener.follow(platform, Self.game + "/changes") { listener, _ async throws in
                 #expect(try await listener.reaches(1))
-                // More than the system keeps for it between the two sockets.
+                // This is more than the system buffers between the two sockets.
                 let large = String(repeating: "x", count: 60_000)
                 for index in 0..<160 {
                     #expect(
                         try await platform.ask("PATCH", Self.game + "/events/a", #"{"n":"\#(index)","d":"\#(large)"}"#)
                             .status == 200)
-                    // It must not fall behind as well on a machine that has no time for it.
+                    // This consumer must not fall behind as well on a slow machine.
                     #expect(try await listener.reaches(2 + index))
                 }
                 for index in 0..<600 {
@@ -34,19 +34,19 @@ struct SlowConsumerTests {
             }
             let text = Self.readAll(socket)
             #expect(text.contains(#"{"type":"behind","newest":761}"#))
-            // With what it has it comes again.
+            // The consumer reconnects with the state that it has.
             #expect(!text.contains(#""seq":761,"#))
             #expect(try await platform.reaches("pcast_timeline_consumers", 0))
         }
     }
 
-    /// A WebSocket with a small buffer, of which nothing is read.
+    /// Opens a WebSocket with a small buffer, from which nothing is read.
     private static func open(_ platform: TestPlatform, _ path: String) throws -> Int32 {
         let port = try #require(UInt16(platform.uri.split(separator: ":").last ?? ""))
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var size: Int32 = 4_096
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        // Who is never told goodbye does not wait for it for ever.
+        // A reader that never receives the end does not wait forever.
         var timeout = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()

@@ -9,7 +9,7 @@ import Testing
 struct TimelineEndpointTests {
     private static let game = "/timeline/NHL/2354717"
 
-    @Test("a producer tells of a game and its events, changes them in part, withdraws them, and all of it is there")
+    @Test("a producer announces a game and its events, changes and removes them, and all of it is stored")
     func producing() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.send("GET", Self.game).status == 404)
@@ -34,7 +34,7 @@ struct TimelineEndpointTests {
                         + #""description":"A. Scorer"}]"#))
             #expect(all.body.contains(#""info":{"venue_name":"Arena","teams":[{"code":"BOS"}]}"#))
             #expect(try await platform.send("HEAD", Self.game).status == 200)
-            // What is another application's is as if it were not there; and names are not alike because they look so.
+            // Timelines of other applications are invisible, and names are case-sensitive.
             let other = try Tokens.make(TestPlatform.otherApplication) { $0.forStreamingOnly() }
             #expect(try await platform.send("GET", Self.game, ["Authorization": "Bearer \(other)"]).status == 404)
             #expect(try await platform.send("GET", "/timeline/nhl/2354717").status == 404)
@@ -42,7 +42,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("malformed, oversized and hostile messages say what is wrong, and change nothing for anybody")
+    @Test("malformed, oversized and hostile messages get a reason and change nothing for others")
     func hostile() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)
@@ -72,7 +72,7 @@ struct TimelineEndpointTests {
                 let future = Self.game + "/events/b?recordedAt=2199-01-01T00:00:00Z"
                 #expect(try await platform.ask("POST", future, "{}").body.contains("future"))
                 #expect(try await platform.ask("PUT", Self.game + "/events/a", "{}").status == 405)
-                // Whoever listens hears of the next real event, as the second.
+                // A listener receives the next real event as the second one.
                 #expect(try await platform.ask("POST", path, "{}").status == 201)
                 #expect(try await listener.reaches(2))
                 #expect(listener.revisions.map(\.number.value) == [1, 2])
@@ -80,7 +80,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("producers need the application's credentials or a token for that, consumers one that views")
+    @Test("producers need the application's credentials or a publishing token, consumers a viewing token")
     func access() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform async throws in
             let path = Self.game + "/events/a"
@@ -122,7 +122,7 @@ struct TimelineEndpointTests {
                     return
                 }
             }
-            // A page has no header to put its token into.
+            // A page cannot set a header for its token.
             let token = try Tokens.viewing().replacing("=", with: "%3D").replacing("+", with: "%2B")
             try await TimelineListener.follow(platform, refused + "?token=\(token)") { listener, _ async throws in
                 #expect(try await listener.reaches(1))
@@ -139,7 +139,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("consumers get everything, then each change; who comes again goes on without gap or duplicate")
+    @Test("consumers get everything, then each change, and resume without gap or duplicate")
     func following() async throws {
         try await TestPlatform.run { platform async throws in
             for index in 0..<20 {
@@ -162,7 +162,7 @@ struct TimelineEndpointTests {
                     #expect(second.revisions.map(\.number.value) == Array(16...22))
                     #expect(second.beginning?.from == 15)
                 }
-                // Of another log, or more than there is: from the beginning.
+                // For another log, or a number beyond the end, the log is sent from the beginning.
                 for query in ["since=15&log=other", "since=99", "since=-1"] {
                     try await TimelineListener.follow(platform, Self.game + "/changes?" + query) {
                         third, _ async throws in
@@ -175,7 +175,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("a consumer that says something all the time is sent away, and the others are not")
+    @Test("a consumer that sends too many messages is disconnected, and others are not")
     func talkative() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)

@@ -6,7 +6,7 @@ import PCastPlatform
 import PCastTimeline
 import Testing
 
-@Suite("What lasts of a timeline")
+@Suite("The persistence of a timeline")
 struct TimelineLastingTests {
     private static let game = "/timeline/NHL/..%2Fodd%20name"
 
@@ -22,7 +22,7 @@ struct TimelineLastingTests {
         return folder + "/" + (try #require(names.first { $0.hasSuffix(".jsonl") }))
     }
 
-    @Test("a game is replayed by the platform that comes after, and goes on with the next number in the same log")
+    @Test("a restarted platform replays a game and continues its log with the next number")
     func replayed() async throws {
         try await withFolder { folder async throws in
             try await TestPlatform.run(records: StorageConfiguration(directory: folder)) { platform async throws in
@@ -36,7 +36,7 @@ struct TimelineLastingTests {
             }
             let file = try file(in: folder)
             #expect(file.hasPrefix(folder + "/timelines/first/NHL/"))
-            // The platform was killed in the middle of a line.
+            // The platform was killed while it wrote a line.
             let handle = try #require(FileHandle(forWritingAtPath: file))
             try handle.seekToEnd()
             try handle.write(contentsOf: Data(#"{"seq":3,"at":1,"rec"#.utf8))
@@ -61,7 +61,7 @@ struct TimelineLastingTests {
         }
     }
 
-    @Test("a log that is broken in the middle is not used, and left as it is; other games go on")
+    @Test("a log that is damaged in the middle is unused and unchanged, and other games continue")
     func broken() async throws {
         try await withFolder { folder async throws in
             try await TestPlatform.run(records: StorageConfiguration(directory: folder)) { platform async throws in
@@ -81,7 +81,7 @@ struct TimelineLastingTests {
         }
     }
 
-    @Test("a file that was cut in its first line is begun anew")
+    @Test("a file that ends within its first line is started again")
     func cutAtTheBeginning() async throws {
         try await withFolder { folder async throws in
             let path = folder + "/timelines/first/NHL"

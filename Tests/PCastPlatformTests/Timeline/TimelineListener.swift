@@ -3,7 +3,7 @@ import PCastWeb
 import Synchronization
 import Testing
 
-/// A consumer of a timeline, which has what it is sent written down.
+/// A consumer of a timeline that records the messages that it receives.
 final class TimelineListener: Sendable {
     private let taken = Mutex<[TimelineMessage]>([])
 
@@ -13,13 +13,13 @@ final class TimelineListener: Sendable {
         messages.flatMap { if case .changes(let revisions) = $0 { revisions } else { [TimelineRevision]() } }
     }
 
-    /// Which log it follows, and from where.
+    /// The log that it follows, and the revision at which it starts.
     var beginning: (log: TimelineLogID, newest: Int, from: Int)? {
         for case .begin(let id, let newest, let from) in messages { return (id, newest.value, from.value) }
         return nil
     }
 
-    /// Follows as long as `body` runs; `body` gets the WebSocket as well.
+    /// Follows the timeline while `body` runs. `body` also gets the WebSocket.
     static func follow(
         _ platform: TestPlatform, _ path: String, token: String? = nil,
         _ body: @escaping @Sendable (TimelineListener, WebSocketConnection) async throws -> Void

@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A file is played from any position, exactly", .enabled(if: Program.hasFFmpeg))
+@Suite("Playback of files with exact seeks", .enabled(if: Program.hasFFmpeg))
 struct FileContentTests {
     private static let coding = "-c:v libx264 -preset ultrafast -bf 2 -g 50 -c:a aac -shortest"
 
     @Test(
-        "a seek lands on the picture of its position, and all that follow come, each once",
+        "a seek leads to the frame at its position, and each following frame comes once",
         arguments: ["film.mp4", "film.mkv", "film.ts"])
     func seeks(_ file: String) throws {
         let folder = try TemporaryFolder()
@@ -25,7 +25,7 @@ struct FileContentTests {
         #expect((duration - .seconds(8 as Int64)).magnitude < .milliseconds(200))
         #expect(overview.seekableRange == .zero...duration)
 
-        // The sound may begin a little before the pictures: the origin is the file's, not the pictures'.
+        // Audio may begin slightly before video, because the origin is that of the file.
         let start = try #require(try content.readStamp())
         #expect(start.counter == 0 && start.position < .milliseconds(100))
         var random = SeededGenerator(seed: 7)
@@ -50,22 +50,22 @@ struct FileContentTests {
             #expect(sound.timestamp.span >= position - .milliseconds(1))
             #expect(sound.timestamp.span < position + .milliseconds(100), "seek to \(counter)")
         }
-        // Behind the end is the last picture, and then the end.
+        // At a position beyond the end there is the last frame, followed by the end.
         #expect(try content.seek(to: .seconds(100 as Int64)) == duration)
         #expect(try content.readItems().stamps == [film.count - 1])
         #expect(try content.read() == nil)
-        // And from there back to the beginning, and through.
+        // A seek from there to the beginning plays everything again.
         #expect(try content.seek(to: .zero) == .zero)
         #expect(try content.readItems().stamps == Array(0..<film.count))
         content.close()
         content.close()
     }
 
-    @Test("a seek to the picture that was given out last gives it again")
+    @Test("a seek to the last returned frame returns it again")
     func samePicture() throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 2)
-        // Pictures are given out as they are read where none of them is decoded before its turn.
+        // Frames are returned as they are read if none of them is decoded out of order.
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 0 -g 50 -c:a aac -shortest film.mp4",
             in: folder.path)
@@ -76,7 +76,7 @@ struct FileContentTests {
         #expect(try content.readStamp()?.counter == 9)
     }
 
-    @Test("tracks are chosen on the way, by their language; text is shown while it lasts")
+    @Test("tracks are selected by language during playback, and text is shown for its duration")
     func tracks() throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 6)
@@ -130,7 +130,7 @@ struct FileContentTests {
             #expect(rest.texts.map(\.0) == ["Guten Tag\nyou", "{b}Ende"].map { $0.replacingBraces })
             #expect((rest.texts[0].1.lowerBound - .seconds(1 as Int64)).magnitude < .milliseconds(30))
             #expect((rest.texts[0].1.upperBound - .milliseconds(2_500)).magnitude < .milliseconds(30))
-            // In the middle of a text it is shown from there.
+            // A seek into a text shows it from there.
             _ = try content.seek(to: .seconds(2 as Int64))
             #expect(try content.readItems().texts.count == 2)
             try content.select(nil, of: .audio)
@@ -145,7 +145,7 @@ struct FileContentTests {
         }
     }
 
-    @Test("sound alone is played, and gone about in to the sample")
+    @Test("audio alone is played, and seeks are exact to the sample")
     func sound() throws {
         let folder = try TemporaryFolder()
         try Program.runFFmpeg("-f lavfi -i sine=f=440:r=44100:d=5 tone.mp3", in: folder.path)
@@ -158,7 +158,7 @@ struct FileContentTests {
         #expect(abs(items.sounds.reduce(0) { $0 + $1.sampleCount } - 48 * 2_655) < 48 * 80)
     }
 
-    @Test("what cannot be played says why")
+    @Test("media that cannot be played report the reason")
     func failures() throws {
         let folder = try TemporaryFolder()
         func failure(_ address: String) -> PlaybackError? {
@@ -183,7 +183,7 @@ struct FileContentTests {
                 return
             }
         }
-        // What is cut in the middle is played as far as it goes.
+        // A truncated file is played as far as possible.
         let film = StampedFilm(seconds: 4)
         try Program.runFFmpeg("\(try film.inputs(in: folder)) \(Self.coding) film.ts", in: folder.path)
         let bytes = try folder.read("film.ts")
@@ -195,7 +195,7 @@ struct FileContentTests {
         #expect(stamps.prefix(20) == Array(0..<20)[...])
     }
 
-    @Test("a wait that is ended loses nothing")
+    @Test("an interrupted wait loses no data")
     func interruption() throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 2)
@@ -218,6 +218,6 @@ struct FileContentTests {
 }
 
 extension String {
-    /// Braces are how libavcodec's texts say what they look like.
+    /// Braces mark the format of libavcodec's texts.
     fileprivate var replacingBraces: String { hasPrefix("{b}") ? String(dropFirst(3)) : self }
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("What cannot be had of one address is played from another", .enabled(if: Program.hasFFmpeg))
+@Suite("Fallback to other addresses in HTTP Live Streaming", .enabled(if: Program.hasFFmpeg))
 struct HLSAlternativeTests {
-    /// Whether an address of the film is gone.
+    /// Whether an address of the film is missing.
     typealias Missing = @Sendable (_ path: String) -> Bool
 
     private static func ladder(_ missing: @escaping Missing) throws -> (LadderFilm, TestOrigin) {
@@ -19,7 +19,7 @@ struct HLSAlternativeTests {
     }
 
     @Test(
-        "a variant whose playlist or whose segments are gone is left for the other, and each picture comes once",
+        "if the playlist or segments of a variant are missing, the other one is played, and each frame comes once",
         .timeLimit(.minutes(1)), arguments: ["low", "low0", "low*", "high", "high3", "high*"])
     func variants(_ gone: String) async throws {
         let (ladder, origin) = try Self.ladder { name in
@@ -35,7 +35,7 @@ struct HLSAlternativeTests {
     }
 
     @Test(
-        "where nothing else is left, a failure is reported at once, with an address that failed",
+        "if no alternative remains, the failure is reported at once with an address that failed",
         .timeLimit(.minutes(1)),
         arguments: [("low|high", "m3u8"), ("low0|high0", "ts"), ("low.|high.", "m3u8")])
     func noneLeft(_ gone: String, _ ending: String) async throws {
@@ -52,7 +52,7 @@ struct HLSAlternativeTests {
     }
 
     @Test(
-        "a segment, a key and an initialization that are gone are final at once on demand", .timeLimit(.minutes(1)),
+        "a missing segment, key or initialization is final at once on demand", .timeLimit(.minutes(1)),
         arguments: ["/s1.ts", "/key.bin", "/nowhere.mp4"])
     func onlyOne(_ gone: String) async throws {
         let folder = try TemporaryFolder()
@@ -74,7 +74,7 @@ struct HLSAlternativeTests {
         #expect(origin.requests.filter { $0 == gone }.count == 1, "it is not requested again")
     }
 
-    @Test("of several keys one that works is enough", .timeLimit(.minutes(1)))
+    @Test("one working key of several is enough", .timeLimit(.minutes(1)))
     func keys() async throws {
         let folder = try TemporaryFolder()
         let key: [UInt8] = (0..<16).map { $0 * 3 + 1 }
@@ -94,12 +94,12 @@ struct HLSAlternativeTests {
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
         defer { content.close() }
         _ = try await content.open()
-        // The second takes the place of the first, or stands beside it: either way it is played.
+        // The second key replaces the first one or is listed with it. Both are played.
         #expect(try await content.readItems().stamps == Array(0..<film.count))
     }
 
     @Test(
-        "a rendition of sound that is gone is played from another group, or else another one is heard",
+        "a missing audio rendition is played from another group, or replaced by another one",
         .timeLimit(.minutes(1)), arguments: [true, false])
     func sounds(hasOtherGroup: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -131,7 +131,7 @@ struct HLSAlternativeTests {
         #expect(abs(try #require(items.tone) - 900) < 20)
     }
 
-    /// A live presentation of both variants, whose window the test moves.
+    /// Returns a live presentation of both variants, whose window the test moves.
     private static func live(
         _ window: LiveWindow, peak: Int = 690_000, _ missing: @escaping Missing
     ) throws -> (LadderFilm, TestOrigin) {
@@ -139,7 +139,7 @@ struct HLSAlternativeTests {
         let origin = try ladder.origin { name, answer in
             if missing(String(name)) { return answer = .status(404) }
             if name == "main" {
-                // More than is believed before anything was measured.
+                // The declared bit rate is higher than the initial assumption.
                 let text = String(decoding: answer.body, as: UTF8.self)
                 answer = .text(text.replacing("BANDWIDTH=690000", with: "BANDWIDTH=\(peak)"))
             }
@@ -152,7 +152,7 @@ struct HLSAlternativeTests {
         return (ladder, origin)
     }
 
-    /// Reads what the window has, and moves it on by a segment each time.
+    /// Reads the contents of the window, and moves the window by a segment each time.
     private static func readOn(
         _ content: ThreadContent, _ window: LiveWindow, to last: Int
     ) async throws -> [Int] {
@@ -173,7 +173,7 @@ struct HLSAlternativeTests {
         return stamps + (try await content.readItems().stamps)
     }
 
-    @Test("a live variant whose playlist is gone is left for the other within a moment")
+    @Test("a live variant whose playlist is missing is soon replaced by the other one")
     func liveTrouble() async throws {
         let window = LiveWindow(0..<5)
         let isGone = Mutex(false)
@@ -186,14 +186,15 @@ struct HLSAlternativeTests {
         isGone.withLock { $0 = true }
         let count = origin.requests.count
         stamps += try await Self.readOn(content, window, to: 16)
-        // Twice, and once that was on its way; where nothing else is there, for half a minute.
+        // The playlist is requested twice, and once more if that was in progress. Without an alternative it is
+        // requested for half a minute.
         let asked = origin.requests.dropFirst(count).prefix { $0 != "/low.m3u8" }
         #expect(asked.count { $0 == "/high.m3u8" } <= 3)
         #expect(stamps == Array(stamps[0]..<ladder.film.count))
         #expect(ladder.asked("high", of: origin).first == 2 && ladder.asked("low", of: origin).contains(15))
     }
 
-    @Test("an address that failed is preferred again after a while, and sooner where nothing else is left")
+    @Test("a failed address is preferred again after a while, and sooner without an alternative")
     func failedAddresses() {
         var failed = FailedAddresses()
         func second(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
@@ -201,11 +202,11 @@ struct HLSAlternativeTests {
         #expect(failed.isAvoided("a", at: second(14)) && failed.isUnrecoverable("a", at: second(14)))
         #expect(!failed.isAvoided("a", at: second(15)) && !failed.isUnrecoverable("a", at: second(15)))
         #expect(!failed.isAvoided("b", at: second(0)) && !failed.isUnrecoverable("b", at: second(0)))
-        // Told twice it has failed once.
+        // Two reports count as one failure.
         failed.add(["a"], isFinal: false, at: second(20))
         failed.add(["a"], isFinal: false, at: second(21))
         #expect(failed.isAvoided("a", at: second(49)) && !failed.isAvoided("a", at: second(50)))
-        // A segment came of another.
+        // A segment of another address arrived.
         failed.succeed("b")
         #expect(failed.isAvoided("a", at: second(49)) && !failed.isUnrecoverable("a", at: second(49)))
         for time in stride(from: Int64(50), to: 2_000, by: 200) { failed.add(["a"], isFinal: false, at: second(time)) }

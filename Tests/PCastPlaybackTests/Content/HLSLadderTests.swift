@@ -5,13 +5,13 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("HTTP Live Streaming over a link that changes", .enabled(if: Program.hasFFmpeg))
+@Suite("HTTP Live Streaming over a link of variable bandwidth", .enabled(if: Program.hasFFmpeg))
 struct HLSLadderTests {
-    @Test("a link that gets narrow is answered by a lower variant, and every picture comes once")
+    @Test("if the bandwidth falls, a lower variant is played, and each frame comes once")
     func ladder() async throws {
         let ladder = try LadderFilm(StampedFilm(seconds: 40, rate: 10), segmentSeconds: 1)
         let isNarrow = Mutex(false)
-        // Half of what the higher variant takes.
+        // This is half of the higher variant's bit rate.
         let origin = try ladder.origin { _, answer in
             if isNarrow.withLock({ $0 }) { answer.bytesPerSecond = 40_000 }
         }
@@ -29,11 +29,11 @@ struct HLSLadderTests {
     }
 
     @Test(
-        "a segment that comes too slowly is left for a lower variant's before what waits is played",
+        "a segment that arrives too slowly is replaced by that of a lower variant before the buffer is empty",
         .timeLimit(.minutes(1)))
     func abandoning() async throws {
         let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4)
-        // The second one of the higher variant would take a minute.
+        // The second segment of the higher variant would take a minute.
         let origin = try ladder.origin { name, answer in
             if name == "high1" { answer.bytesPerSecond = answer.body.count / 60 }
         }
@@ -49,11 +49,11 @@ struct HLSLadderTests {
     }
 
     @Test(
-        "a segment that is played already is gone on with in a lower variant when its rest does not come",
+        "a segment that is being played continues in a lower variant if its rest does not arrive",
         .timeLimit(.minutes(2)), arguments: [("high0", 0.0), ("high1", 0.5), ("high1", 0.02)], [false, true])
     func leaving(_ slow: (name: String, share: Double), fragmented: Bool) async throws {
         let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4, fragmented: fragmented)
-        // Its rest would take five minutes.
+        // The rest of the segment would take five minutes.
         let origin = try ladder.origin { name, answer in
             guard name == slow.name else { return }
             answer.burst = Int(Double(answer.body.count) * slow.share)
@@ -67,17 +67,17 @@ struct HLSLadderTests {
         #expect(items.stamps == Array(0..<ladder.film.count), "each picture once")
         let number = try #require(Int(slow.name.dropFirst(4)))
         #expect(ladder.asked("low", of: origin).contains(number))
-        // Sound goes on where it was, too.
+        // Audio continues without a gap, too.
         let sounds = items.sounds
         let gaps = zip(sounds, sounds.dropFirst()).map { ($1.timestamp.span - $0.timestamp.span - $0.length).magnitude }
         #expect(gaps.allSatisfy { $0 < .milliseconds(5) }, "\(gaps.max() ?? .zero)")
     }
 
-    @Test("when a link gets wide again, a higher variant is played again", .timeLimit(.minutes(2)))
+    @Test("if the bandwidth returns, the higher variant is played again", .timeLimit(.minutes(2)))
     func recovery() async throws {
         let film = StampedFilm(seconds: 70, rate: 5)
         let ladder = try LadderFilm(film, segmentSeconds: 1)
-        // Until three segments of the lower variant came.
+        // The link is slow until three segments of the lower variant have arrived.
         let lowCount = Mutex(0)
         let origin = try ladder.origin { name, answer in
             let count = lowCount.withLock { count in
@@ -94,18 +94,18 @@ struct HLSLadderTests {
         let count = try #require(origin.requests.firstIndex { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
         try await story.wait { asked("high", after: count).count >= 2 }
         let number = try #require(asked("high", after: count).first)
-        // The picture that it lands on stands there.
+        // The frame at the target of the seek is displayed.
         story.player.pause()
         _ = try await story.player.seek(to: Double(number) + 0.1)
         await story.player.settled()
         #expect(abs(story.stamp - number * film.rate) <= 1, "the picture of the higher variant's segment")
-        // Each segment came of one variant only, and none was left out.
+        // Each segment was played in one variant only, and none was omitted.
         let both = Set(asked("low", after: 0)).union(asked("high", after: 0))
         #expect(both.isSuperset(of: 0...number))
         await story.finish()
     }
 
-    @Test("what breaks off goes on where it did, and what a server refuses once is asked for again")
+    @Test("interrupted responses are continued, and requests that fail once are repeated")
     func retries() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 6)
@@ -131,14 +131,14 @@ struct HLSLadderTests {
         #expect(try await content.readItems().stamps == Array(0..<film.count))
     }
 
-    @Test("a wait for a server that is silent is ended from outside, and nothing is lost by it")
+    @Test("a wait for a silent server can be interrupted without loss")
     func interruption() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 6)
         _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
         let window = LiveWindow(0..<3)
         let origin = try TestOrigin { request in
-            // The parts of the window stand for whether it may answer.
+            // The number of parts in the window states whether the server may answer.
             if request.path == "/s1.ts" { window.wait { $0.parts > 0 } }
             return (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
         }
@@ -152,7 +152,7 @@ struct HLSLadderTests {
         var items: [ContentItem] = []
         var interruptions = 0
         while true {
-            // With the last picture of what there is the next call waits, for it cannot know that there is none.
+            // After the last frame the next call waits, because it does not know that there are no more.
             if items.stamps.count >= 40, interruptions == 0 { content.content.interrupt() }
             do {
                 guard let item = try await content.read() else { break }
@@ -166,7 +166,7 @@ struct HLSLadderTests {
         #expect(items.stamps == Array(0..<film.count))
     }
 
-    @Test("what harms, or cannot be played, ends with its reason")
+    @Test("harmful or unplayable media fail with their reason")
     func failures() async throws {
         let folder = try TemporaryFolder()
         try folder.write((0..<9_000).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }, to: "noise.ts")
@@ -206,7 +206,7 @@ struct HLSLadderTests {
         func name(_ name: String) -> String { origin.uri("/\(name).m3u8") }
         #expect(await failure("none") == .refused(name("none"), status: 404))
         #expect(await failure("forbidden") == .refused(name("forbidden"), status: 403))
-        // The address that failed is named.
+        // The error names the address that failed.
         #expect(await failure("variants") == .refused(name("forbidden"), status: 403))
         for broken in ["page", "broken", "endless"] {
             guard case .brokenPlaylist(name(broken), _)? = await failure(broken) else {

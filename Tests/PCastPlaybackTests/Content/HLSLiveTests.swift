@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("HTTP Live Streaming of what goes on", .enabled(if: Program.hasFFmpeg))
+@Suite("Live HTTP Live Streaming", .enabled(if: Program.hasFFmpeg))
 struct HLSLiveTests {
-    @Test("a window slides: dates stay with their pictures, one goes back in it, and what has left it is gone")
+    @Test("a window slides: dates stay with their frames, seeks back work, and older media are gone")
     func window() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 24)
@@ -22,7 +22,7 @@ struct HLSLiveTests {
         defer { origin.stop() }
         let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
         defer { content.close() }
-        // Three target durations from the edge (RFC 8216, section 6.3.3).
+        // The distance is three target durations from the edge (RFC 8216, section 6.3.3).
         #expect(try await content.open() == .seconds(9 as Int64))
         let overview = try #require(content.overview)
         #expect(overview.kind == .live && overview.duration == nil)
@@ -38,7 +38,7 @@ struct HLSLiveTests {
         }
         #expect(try await content.readStamp()?.counter == 9 * film.rate)
         try await expectDates()
-        // Back by eight seconds, and on over what comes meanwhile.
+        // A seek back by eight seconds is followed by everything that arrives meanwhile.
         #expect(try await content.seek(to: .seconds(1 as Int64)) == .seconds(1 as Int64))
         #expect(try await content.readStamp()?.counter == film.rate)
         try await expectDates()
@@ -50,26 +50,26 @@ struct HLSLiveTests {
                 false
             }
         }
-        // Positions mean what they meant.
+        // Positions keep their meaning.
         #expect(content.overview?.seekableRange == .seconds(8 as Int64)...(.seconds(17 as Int64)))
         #expect(try await content.seek(to: .zero) == .seconds(8 as Int64))
         #expect(try await content.readStamp()?.counter == 8 * film.rate)
         try await expectDates()
-        // The end is said, and then it ends.
+        // The playlist announces its end, and then playback ends.
         window.change { state in (state.numbers, state.isOver) = (12..<24, true) }
         let rest = try await content.readItems()
         #expect(rest.stamps.last == film.count - 1)
         #expect(content.overview?.kind == .onDemand)
     }
 
-    @Test("parts are played as they are made, at most a second and a half behind the edge")
+    @Test("parts are played as they are created, at most a second and a half behind the edge")
     func parts() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 12)
         let hls = try HLSFilm(film, segmentSeconds: 2, in: folder)
         let segments = try (0..<6).map { try folder.read("s\($0).ts") }
         let perSegment = 4
-        /// Ranges of packets of 188 bytes.
+        /// Returns ranges of packets of 188 bytes.
         @Sendable func range(_ number: Int, _ part: Int) -> (offset: Int, length: Int) {
             let packets = segments[number].count / 188
             let begin = packets * part / perSegment * 188
@@ -106,7 +106,7 @@ struct HLSLiveTests {
                 return .text(playlist(window.current))
             }
             guard let number = Int(request.path.dropFirst(2).dropLast(3)) else { return nil }
-            // A part that is not made yet is waited for.
+            // A request for a part that does not exist yet is delayed.
             let last = request.range?.last ?? .max
             window.wait { state in
                 state.numbers.upperBound > number
@@ -124,14 +124,14 @@ struct HLSLiveTests {
         }
         let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
         defer { content.close() }
-        // Seven seconds are there, and the hold-back is a second and a half.
+        // There are seven seconds of media, and the hold-back is a second and a half.
         #expect(try await content.open() == .milliseconds(5_500))
         #expect(content.overview?.liveEdge == .milliseconds(1_500))
         var next = 5 * film.rate + film.rate / 2
         let first = try #require(try await content.readStamp())
         #expect(abs(first.counter - next) <= 1)
         next = first.counter + 1
-        // Each part that is made can be read at once, but for what its last packets leave open.
+        // Each new part can be read at once, except for what its last packets leave open.
         for number in 3..<6 {
             for parts in (number == 3 ? 3 : 1)...perSegment {
                 window.change { state in
@@ -142,7 +142,7 @@ struct HLSLiveTests {
                     }
                 }
                 let edge = number * 2 * film.rate + parts * film.rate / 2
-                // A second behind what was made now, which is nearer than the hold-back.
+                // This is a second behind the newest media, which is closer than the hold-back.
                 while next < edge - film.rate {
                     let stamp = try #require(try await content.readStamp())
                     #expect(stamp.counter == next)

@@ -9,7 +9,7 @@ import Testing
 @Suite("HTTP Live Streaming on demand", .enabled(if: Program.hasFFmpeg))
 struct HLSOnDemandTests {
     @Test(
-        "every picture once from beginning to end, and a seek lands on the picture of its position",
+        "each frame comes once from beginning to end, and a seek leads to the frame at its position",
         arguments: [false, true])
     func seeks(isFragmented: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -42,7 +42,7 @@ struct HLSOnDemandTests {
                 #expect((stamp.position - film.position(of: expected)).magnitude <= .milliseconds(1))
             }
         }
-        // Two segments of a film that was read to its end are still here, and need no other request.
+        // The last two segments of a film that was read to its end are kept and need no further request.
         let count = origin.requests.count
         _ = try await content.seek(to: film.position(of: film.count - 3))
         _ = try await content.readStamp()
@@ -51,7 +51,7 @@ struct HLSOnDemandTests {
         #expect(origin.requests.count <= count + 2)
     }
 
-    @Test("enciphered segments, byte ranges of one file, a discontinuity, and dates of them all")
+    @Test("encrypted segments, byte ranges of one file, a discontinuity, and their dates are played")
     func ciphers() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 6)
@@ -88,11 +88,11 @@ struct HLSOnDemandTests {
         }
         let anchors = try #require(content.overview?.anchors)
         #expect(anchors.last.map { $0.wallTime - StampedFilm.captureTime } == .seconds(104 as Int64))
-        // The key was asked for once.
+        // The key was requested once.
         #expect(origin.requests.count { $0 == "/key.bin" } == 1)
     }
 
-    @Test("sound in languages of their own and subtitles are chosen on the way; date ranges are told at their moments")
+    @Test("audio languages and subtitles are selected during playback, and date ranges are reported in time")
     func renditions() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 8)
@@ -148,7 +148,7 @@ struct HLSOnDemandTests {
         let range3 = try #require(rest.metadata.first)
         #expect(range3.source == .dateRange && range3.identifier == "goal" && range3.name == "score")
         #expect(range3.position == .seconds(3 as Int64) && range3.value == "X-COM-TEAM=home")
-        // Subtitles come as they are loaded, and nothing waits for them: a seek finds them.
+        // Subtitles arrive as they are loaded, and playback does not wait for them. After a seek they are present.
         _ = try await content.seek(to: .zero)
         let texts = try await content.readItems().texts
         #expect(texts.map(\.0).allSatisfy { $0.hasPrefix("Text") && $0.hasSuffix("& co") })

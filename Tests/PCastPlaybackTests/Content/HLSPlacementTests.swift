@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Segments lie behind the media that were read", .enabled(if: Program.hasFFmpeg))
+@Suite("Positions of segments according to their media", .enabled(if: Program.hasFFmpeg))
 struct HLSPlacementTests {
-    /// A film in segments of a second, whose playlist says something else of each.
+    /// Returns a film in segments of one second whose playlist states other durations.
     private static func film(
         seconds: Int, durations: (Int) -> String, target: Int = 5, more: (Int) -> String = { _ in "" }
     ) throws -> (StampedFilm, TestOrigin) {
@@ -19,7 +19,7 @@ struct HLSPlacementTests {
         return (film, try TestOrigin(serving: folder))
     }
 
-    /// The longest step from picture to picture, and the shortest.
+    /// Returns the longest and the shortest step from frame to frame.
     private static func steps(_ items: [ContentItem]) -> (least: TimeSpan, most: TimeSpan) {
         let times = items.pictureTimes
         let steps = zip(times, times.dropFirst()).map { $1 - $0 }
@@ -27,7 +27,7 @@ struct HLSPlacementTests {
     }
 
     @Test(
-        "durations that are rounded, or nothing, do not matter: pictures go on at the pace of their timestamps",
+        "rounded or missing durations have no effect, and frames follow their timestamps",
         .timeLimit(.minutes(2)), arguments: ["1", "2", "5", "0", "0.001", "0.5", "1.4"])
     func durations(_ said: String) async throws {
         let (film, origin) = try Self.film(seconds: 40, durations: { _ in said })
@@ -39,10 +39,10 @@ struct HLSPlacementTests {
         #expect(items.stamps == Array(0..<film.count))
         let steps = Self.steps(items)
         #expect(steps.least > .milliseconds(90) && steps.most < .milliseconds(110), "\(steps)")
-        // What was read is known to last as long as it does.
+        // The duration of what was read is known.
         let duration = try #require(content.overview?.duration)
         #expect((duration - .seconds(40 as Int64)).magnitude < .seconds(6 as Int64), "\(duration)")
-        // A position is that of the picture that was there.
+        // A position leads to the frame that was there.
         for counter in [305, 20, 180] {
             _ = try await content.seek(to: film.position(of: counter))
             #expect(try await content.readStamp()?.counter == counter)
@@ -50,7 +50,7 @@ struct HLSPlacementTests {
     }
 
     @Test(
-        "a position that was not read yet is found where the playlist is wrong by half", .timeLimit(.minutes(1)),
+        "an unread position is found although the playlist is wrong by half", .timeLimit(.minutes(1)),
         arguments: ["2", "0.6"])
     func landing(_ said: String) async throws {
         let (film, origin) = try Self.film(seconds: 40, durations: { _ in said })
@@ -67,11 +67,11 @@ struct HLSPlacementTests {
         }
     }
 
-    @Test("timestamps that jump without a word are closed up", .timeLimit(.minutes(1)), arguments: [3, -2, 90])
+    @Test("undeclared jumps of timestamps are closed", .timeLimit(.minutes(1)), arguments: [3, -2, 90])
     func jumps(_ seconds: Int) async throws {
         let folder = try TemporaryFolder()
         var text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n"
-        // Two films, the second of which begins elsewhere.
+        // There are two films, of which the second begins at another time.
         for (name, first, start) in [("a", 0, 10), ("b", 40, 14 + seconds)] {
             let film = StampedFilm(seconds: 4, rate: 10, first: first)
             try Program.runFFmpeg(
@@ -92,12 +92,12 @@ struct HLSPlacementTests {
     }
 
     @Test(
-        "a clock that begins anew within a segment goes on, for pictures and for sound", .timeLimit(.minutes(1)),
+        "a clock that wraps around within a segment continues, for video and audio", .timeLimit(.minutes(1)),
         arguments: [-2.0, -1.04, 0])
     func wrap(_ before: Double) async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 4, rate: 10)
-        // 33 bits at 90 kHz (ISO/IEC 13818-1, section 2.4.3.7).
+        // The clock has 33 bits at 90 kHz (ISO/IEC 13818-1, section 2.4.3.7).
         let start = Double(1 << 33) / 90_000 + before
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 2 -g 40 -c:a aac -shortest "
@@ -118,7 +118,7 @@ struct HLSPlacementTests {
     }
 
     @Test(
-        "a segment is found behind whatever stands before it",
+        "a segment is found after any leading data",
         arguments: ["zeros", "picture", "garbled", "text", "tags", "none"])
     func junk(_ kind: String) async throws {
         let folder = try TemporaryFolder()
@@ -146,7 +146,7 @@ struct HLSPlacementTests {
         #expect(try await content.readItems().stamps == Array(0..<film.count))
     }
 
-    @Test("packed sound with several tags before it and among its frames is heard through", arguments: [0, 1, 2, 3])
+    @Test("packed audio with several tags before it and in between is played completely", arguments: [0, 1, 2, 3])
     func packed(_ style: Int) async throws {
         let folder = try TemporaryFolder()
         try Program.runFFmpeg("-f lavfi -i sine=f=440:r=48000:d=6 -c:a aac -ac 2 -f adts tone.aac", in: folder.path)

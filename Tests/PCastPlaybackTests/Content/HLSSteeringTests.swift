@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A steering server is followed from pathway to pathway", .enabled(if: Program.hasFFmpeg))
+@Suite("Content steering between pathways", .enabled(if: Program.hasFFmpeg))
 struct HLSSteeringTests {
     private let folder: TemporaryFolder
     private let film = StampedFilm(seconds: 12, rate: 10)
@@ -29,13 +29,13 @@ struct HLSSteeringTests {
         return try await content.readItems()
     }
 
-    /// What a pathway's server has, by a path as `a/s3.ts`.
+    /// Returns the file of a pathway's server for a path such as `a/s3.ts`.
     private static func answer(_ path: String, _ folder: TemporaryFolder) -> TestOrigin.Answer? {
         let name = path.split(separator: "/").last.map(String.init) ?? ""
         return (try? folder.read(name)).map { .init(body: $0) }
     }
 
-    @Test("when the server prefers another, it is gone over to between two segments", .timeLimit(.minutes(2)))
+    @Test("if the server prefers another pathway, playback changes between two segments", .timeLimit(.minutes(2)))
     func preference() async throws {
         let folder = folder
         let queries = Mutex<[[String: String]]>([])
@@ -49,7 +49,7 @@ struct HLSSteeringTests {
                 return .text("{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(priority)],\"MORE\":{}}")
             }
             guard var answer = Self.answer(request.path, folder) else { return nil }
-            // As fast as it is played.
+            // The response is as fast as playback.
             let size = answer.body.count
             if request.path.hasPrefix("/a/"), request.path.hasSuffix(".ts") { answer.bytesPerSecond = size }
             return answer
@@ -64,13 +64,13 @@ struct HLSSteeringTests {
     }
 
     @Test(
-        "a pathway that fails in the middle of a segment is left at once, and nothing is lost", .timeLimit(.minutes(2)))
+        "a pathway that fails in the middle of a segment is left at once without loss", .timeLimit(.minutes(2)))
     func failure() async throws {
         let folder = folder
         let origin = try TestOrigin { request in
             guard var answer = Self.answer(request.path, folder) else { return nil }
             if request.path == "/a/s4.ts" {
-                // Of it a half comes once, and then nothing.
+                // The first response contains half of the segment, and later ones fail.
                 guard request.range == nil else { return .status(503) }
                 answer.cutAfter = answer.body.count / 2
             }
@@ -83,7 +83,7 @@ struct HLSSteeringTests {
         #expect(segments[change...] == (4..<12).map { "/b/s\($0).ts" }[...])
     }
 
-    @Test("what is no manifest is none")
+    @Test("an invalid manifest is rejected")
     func manifests() {
         func manifest(_ text: String) -> SteeringManifest? { SteeringManifest(json: Array(text.utf8)) }
         #expect(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("HTTP as on the web", .enabled(if: Program.hasFFmpeg))
+@Suite("HTTP features of web servers", .enabled(if: Program.hasFFmpeg))
 struct HLSWebTests {
     private static func film(_ folder: TemporaryFolder) throws -> StampedFilm {
         let film = StampedFilm(seconds: 2, rate: 5)
@@ -20,7 +20,7 @@ struct HLSWebTests {
         #expect(try await content.readItems().stamps == Array(0..<film.count))
     }
 
-    /// Python's zlib is the oracle of the codings.
+    /// Python's zlib is the reference of the codings.
     private static func coded(_ bytes: [UInt8], _ coding: String, in folder: TemporaryFolder) throws -> [UInt8] {
         try folder.write(bytes, to: "plain")
         let code =
@@ -40,7 +40,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "a content coding is undone, of playlists and of segments", .timeLimit(.minutes(1)),
+        "content codings of playlists and segments are decoded", .timeLimit(.minutes(1)),
         arguments: [("gzip", "gzip"), ("gzip", "x-gzip"), ("members", "gzip"), ("zlib", "deflate"), ("raw", "deflate")])
     func codings(_ coding: String, _ name: String) async throws {
         let folder = try TemporaryFolder()
@@ -56,7 +56,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri("/s.m3u8"), film)
     }
 
-    @Test("a coding that is not known is told as such, at once", .timeLimit(.minutes(1)))
+    @Test("an unknown content coding is reported at once", .timeLimit(.minutes(1)))
     func unknownCoding() async throws {
         let origin = try TestOrigin { _ in .init(headers: ["Content-Encoding": "br"], body: [1, 2, 3]) }
         defer { origin.stop() }
@@ -67,7 +67,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "a playlist is recognized by its content type, by how it begins, and behind redirections",
+        "a playlist is recognized by its content type or its beginning, also after redirections",
         .timeLimit(.minutes(1)),
         arguments: [
             ("/Manifest(format=m3u8-aapl)", "application/vnd.apple.mpegurl"), ("/live?type=m3u8", "audio/mpegurl"),
@@ -89,7 +89,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri(path), film)
     }
 
-    @Test("what is no playlist behind an address without an ending is a file", .timeLimit(.minutes(1)))
+    @Test("an address without a suffix that is not a playlist is played as a file", .timeLimit(.minutes(1)))
     func file() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 2, rate: 5)
@@ -105,7 +105,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "cookies that a server sets are sent back to it, also by what a redirection leads to", .timeLimit(.minutes(1)))
+        "cookies of a server are returned to it, also by the target of a redirection", .timeLimit(.minutes(1)))
     func cookies() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
@@ -121,7 +121,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri("/enter.m3u8"), film)
     }
 
-    @Test("a name and a password of the address are sent as such", .timeLimit(.minutes(1)))
+    @Test("user name and password of an address are sent as credentials", .timeLimit(.minutes(1)))
     func credentials() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
@@ -145,7 +145,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "names that are no URIs to the letter are encoded, what is encoded stays as it is", .timeLimit(.minutes(1)),
+        "characters that are invalid in URIs are encoded, and encoded ones are kept", .timeLimit(.minutes(1)),
         arguments: [
             ("a b.ts", "/a%20b.ts"), ("größe.ts", "/gr%C3%B6%C3%9Fe.ts"), ("c%20d.ts", "/c%20d.ts"),
             ("e[1].ts", "/e%5B1%5D.ts"), ("f{x}|y.ts", "/f%7Bx%7D%7Cy.ts"), ("g+h.ts", "/g+h.ts"),
@@ -166,12 +166,12 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri("/v.m3u8"), film)
     }
 
-    @Test("segments, keys and whole playlists may stand in data URIs", .timeLimit(.minutes(1)))
+    @Test("segments, keys and whole playlists may be data URIs", .timeLimit(.minutes(1)))
     func inline() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
         var text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n"
-        // As long as segments are: packets of nothing stand behind the media (ISO/IEC 13818-1, section 2.4.1).
+        // The size is that of usual segments: null packets follow the media (ISO/IEC 13818-1, section 2.4.1).
         let filler = (0..<600).flatMap { _ in [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184) }
         for number in 0..<2 {
             let body = Data(try folder.read("s\(number).ts") + filler).base64EncodedString()
@@ -187,7 +187,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "an address that can never be asked is refused at once, by its name", .timeLimit(.minutes(1)),
+        "an unusable address is rejected at once with its name", .timeLimit(.minutes(1)),
         arguments: ["ftp://127.0.0.1/x.ts", "http:///x.ts", "http://127.0.0.1:99999/x.ts", "rtmp://a/b", "foo:bar.ts"])
     func neverAsked(_ address: String) async throws {
         let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(address)\n#EXT-X-ENDLIST\n"

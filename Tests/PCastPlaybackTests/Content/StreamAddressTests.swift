@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Addresses of streams")
 struct StreamAddressTests {
-    @Test("a pcast address, one with TLS, a link for browsers, with tokens or without")
+    @Test("pcast addresses, pcasts addresses and browser links are accepted with and without tokens")
     func addresses() {
         let cases: [(String, String, String?, String?)] = [
             ("pcast://127.0.0.1:8080/abc", "http://127.0.0.1:8080", "abc", nil),
@@ -20,7 +20,7 @@ struct StreamAddressTests {
         }
     }
 
-    @Test("what is none is played as what it is")
+    @Test("other addresses are played as what they are")
     func others() {
         for text in [
             "https://a.example/watch/film.mp4", "https://a.example/watch", "film.mp4", "https://a.example/main.m3u8",
@@ -30,7 +30,7 @@ struct StreamAddressTests {
         }
     }
 
-    @Test("the token is told to nobody")
+    @Test("the token is not disclosed")
     func secrets() {
         let source = Source("pcast://user:pass@a.example/abc#token=secret")
         #expect(source.name == "pcast://a.example/abc")

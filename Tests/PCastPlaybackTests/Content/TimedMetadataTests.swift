@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("What media say of their moments", .enabled(if: Program.hasFFmpeg))
+@Suite("Timed metadata in media", .enabled(if: Program.hasFFmpeg))
 struct TimedMetadataTests {
     private static let goal = StampedFilm.captureTime + .milliseconds(2_500)
     private static let tag = TimedTags.tag("", "{\"ut\":\(goal.millisecondsSinceEpoch)}")
@@ -20,7 +20,7 @@ struct TimedMetadataTests {
         return (items.metadata, content.overview)
     }
 
-    @Test("event messages of fragments are told at their moments, as tags where they hold some")
+    @Test("event messages of fragments are reported in time, as tags if they contain any")
     func messages() async throws {
         let folder = try TemporaryFolder()
         _ = try HLSFilm(StampedFilm(seconds: 4), segmentSeconds: 2, in: folder, fragmented: true)
@@ -38,10 +38,11 @@ struct TimedMetadataTests {
         #expect(overview?.anchors.contains { $0.wallTime == Self.goal } == true)
     }
 
-    /// Of them two in one picture, one before the first picture of its segment, and one behind the last picture.
+    /// The positions include two tags in one frame, one before the first frame of its segment, and one after the last
+    /// frame.
     private static let positions = [0, 0.5, 1.9, 2.02, 2.02, 2.5, 3.3, 4.02]
 
-    @Test("tags in segments of transport streams are told at their moments, each once, also when it is interrupted")
+    @Test("tags in MPEG-TS segments are reported in time and once, also after an interruption")
     func segments() async throws {
         let folder = try TemporaryFolder()
         let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
@@ -51,7 +52,7 @@ struct TimedMetadataTests {
         try await check(tagged, HLSContent(origin.uri("/s.m3u8")))
     }
 
-    @Test("tags in a file of a transport stream are told likewise")
+    @Test("tags in an MPEG-TS file are reported in the same way")
     func file() async throws {
         let folder = try TemporaryFolder()
         let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
@@ -60,7 +61,7 @@ struct TimedMetadataTests {
     }
 
     @Test(
-        "when waiting for a slow server is ended from outside nothing is lost, or told twice", .timeLimit(.minutes(1)))
+        "an interrupted wait for a slow server loses and repeats no metadata", .timeLimit(.minutes(1)))
     func interruptedFile() async throws {
         let folder = try TemporaryFolder()
         let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
@@ -77,7 +78,8 @@ struct TimedMetadataTests {
         while true {
             if items.count >= next {
                 next += 7
-                // While it waits, or just before or behind that: within a picture, between two, where one begins.
+                // The interruption occurs during the wait or shortly before or after it: within a frame, between two,
+                // or at the start of one.
                 Task.detached { content.content.interrupt() }
             }
             do {
@@ -114,8 +116,8 @@ struct TimedMetadataTests {
         #expect(anchors.count == Set(Self.positions).count && anchors.allSatisfy { $0.source == .timedMetadata })
         #expect(anchors.first?.wallTime == StampedFilm.captureTime)
 
-        // Of what lies behind a seek everything, once; of what lies before it nothing. Of the seeks some go back, and some are
-        // short enough for a file to be read on.
+        // After a seek, all later tags are reported once, and no earlier ones. Some seeks go back, and some are short
+        // enough for a file to be read on.
         for (position, length) in [(1.0, 0.3), (1.5, 0.1), (1.8, 0.1), (2.1, 0.2), (2.4, 9), (0.4, 0.3), (2.02, 9)] {
             let moment = start + TimeSpan(seconds: position)
             let end = moment + TimeSpan(seconds: length)

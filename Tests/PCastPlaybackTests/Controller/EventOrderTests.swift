@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("One order of events")
+@Suite("The order of events")
 struct EventOrderTests {
-    /// What can happen to a pipeline.
+    /// Performs a random event of a pipeline.
     private func happen(to script: ScriptedPipeline, _ generator: inout SeededGenerator) {
         switch Int.random(in: 0..<14, using: &generator) {
         case 0..<2: script.open(.film(Double(Int.random(in: 3...9, using: &generator))))
@@ -52,7 +52,7 @@ struct EventOrderTests {
             cuePoints: [0, 1, 1, 4].map { CuePoint(type: "\($0)", at: .seconds($0)) } + [.afterContent()])
     }
 
-    @Test("whatever is asked for and happens in whatever order, what is told makes sense", arguments: UInt64(1)...30)
+    @Test("any order of commands and events causes consistent events", arguments: UInt64(1)...30)
     func anyOrder(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let scripts = ScriptedPipelines()
@@ -79,7 +79,7 @@ struct EventOrderTests {
         #expect(other.complaints == [])
         #expect(scripts.all.allSatisfy(\.isStopped) && scripts.haveNeverOverlapped)
         #expect(player.state == .idle)
-        // Each seek has come to an end.
+        // Each seek has ended.
         for seek in seeks { _ = try? await seek.landing }
         player.aspectMode = .fill
         let stream = EventJudge()
@@ -87,7 +87,7 @@ struct EventOrderTests {
         #expect(stream.complaints == [])
     }
 
-    @Test("many who command at once get one order")
+    @Test("commands of several threads have one order")
     func concurrently() async {
         let scripts = ScriptedPipelines()
         let player = Player(scripts.factory)
@@ -99,7 +99,7 @@ struct EventOrderTests {
                     var generator = SeededGenerator(seed: seed)
                     for _ in 0..<300 {
                         if Bool.random(using: &generator), let script = scripts.all.last {
-                            // The clock's own commands come from the player alone.
+                            // Commands of the clock come only from the player.
                             switch Int.random(in: 0..<4, using: &generator) {
                             case 0: script.open(.film(5))
                             case 1: script.land()
@@ -119,7 +119,7 @@ struct EventOrderTests {
         #expect(judge.complaints == [] && scripts.haveNeverOverlapped && scripts.all.allSatisfy(\.isStopped))
     }
 
-    @Test("fifty players that loop through lists keep nothing of what is over")
+    @Test("fifty players that loop through lists keep nothing of finished items")
     func scale() async throws {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<50 {

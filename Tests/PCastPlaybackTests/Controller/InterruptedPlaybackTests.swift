@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Playback that media do not keep up with, and that breaks off")
+@Suite("Stalls and interruptions of playback")
 struct InterruptedPlaybackTests {
     private let scripts = ScriptedPipelines()
     private let transcript = Transcript()
@@ -30,7 +30,7 @@ struct InterruptedPlaybackTests {
         return script
     }
 
-    @Test("pictures that move stall and recover; a seek empties the buffer and stalls nothing")
+    @Test("advancing frames can stall and recover, and a seek empties the buffer without a stall")
     func stalls() async throws {
         let script = try await playing()
         script.starve()
@@ -50,7 +50,7 @@ struct InterruptedPlaybackTests {
         #expect(await told() == ["+ pauseRequest", "+ pause", "+ bufferEmpty", "+ likelyToKeepUp"])
     }
 
-    @Test("what broke off is resumed where it was, in the same session, by another pipeline")
+    @Test("interrupted playback resumes at its position in the same session with another pipeline")
     func resume() async throws {
         let first = try await playing([CuePoint(at: .seconds(1)), CuePoint(at: .seconds(4))])
         let session = try #require(controller.session)
@@ -75,7 +75,7 @@ struct InterruptedPlaybackTests {
 
         #expect(controller.resumeVideo())
         let third = try await scripts.last(controller.player)
-        // Of an earlier pipeline nothing is heard.
+        // Events of an earlier pipeline are ignored.
         first.tell(.landed(.zero))
         third.open(.film(60))
         await controller.player.settled()
@@ -87,7 +87,7 @@ struct InterruptedPlaybackTests {
         #expect(await told() == ["cue points 4.0 from 3.9 to 4.0"])
     }
 
-    @Test("it can be resumed elsewhere, and paused")
+    @Test("playback can be resumed at another position, and paused")
     func elsewhere() async throws {
         let first = try await playing()
         first.tell(.failed(.brokeOff("a.mp4", reason: "gone")))
@@ -115,13 +115,13 @@ struct InterruptedPlaybackTests {
 
         func stop(_ session: PlaybackSession) async { log.append("stop \(session.source?.address ?? "")") }
 
-        /// Returns when it was told so many things.
+        /// Returns when a number of calls have arrived.
         func told(_ count: Int) async {
             while log.count < count { await Task.yield() }
         }
     }
 
-    @Test("what another device plays is silent here, until that ends or the session is over")
+    @Test("playback on another device is silent locally until it ends or the session is over")
     func external() async throws {
         await #expect(throws: PlaybackError.self) { try await controller.player.startExternalPlayback(Device()) }
         let script = try await playing()

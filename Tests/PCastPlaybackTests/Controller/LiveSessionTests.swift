@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Sessions of live programmes")
+@Suite("Sessions of live programs")
 struct LiveSessionTests {
     private let scripts = ScriptedPipelines()
     private let transcript = Transcript(hasProgress: true)
@@ -19,7 +19,7 @@ struct LiveSessionTests {
         return transcript.take()
     }
 
-    /// A window of a minute, of which position zero was made at 1000 s, and 3 s more to the edge.
+    /// Returns a window of one minute, in which position zero was recorded at 1000 s, with 3 s more to the edge.
     private func window(_ start: Double) -> ContentOverview {
         let range = TimeSpan(seconds: start)...TimeSpan(seconds: start + 60)
         let anchor = TimecodeAnchor(
@@ -30,7 +30,7 @@ struct LiveSessionTests {
 
     private func timecode() -> Int64? { player.playhead?.timecode.map { $0.nanosecondsSinceEpoch / 1_000_000 } }
 
-    @Test("a sliding window: joined near its edge, gone back in by wall time, back to the edge, and left behind")
+    @Test("in a sliding window playback starts near the edge, seeks by wall time, and is overtaken by the window")
     func window() async throws {
         let cuePoints = [10.0, 57, 58].map { CuePoint(at: TimeSpan(seconds: $0)) }
         let consumer = Transcript()
@@ -39,7 +39,7 @@ struct LiveSessionTests {
         let script = try await scripts.last(player)
         script.open(window(0))
         script.land(at: .seconds(57))
-        // Nothing of before is passed by who joins, nor what lies where it does.
+        // A player that joins passes no earlier cue points, nor those at its position.
         #expect(await told().suffix(4) == ["duration inf", "playing", "ready", "position 57.0"])
         #expect(
             timecode() == 1_057_000
@@ -60,7 +60,8 @@ struct LiveSessionTests {
         script.land()
         #expect(try await edge == .seconds(62))
 
-        // Paused, it is left behind; the picture stays until it goes on, and then goes on by the pipeline's own seek.
+        // While paused, the window passes it. The frame remains until playback resumes, which then begins with the
+        // pipeline's own seek.
         player.pause()
         script.open(window(100))
         await player.settled()
@@ -78,7 +79,7 @@ struct LiveSessionTests {
         #expect(after > before && timecode() == 1_100_000)
     }
 
-    @Test("a programme that its publisher ends has an end, of which nothing can be played again")
+    @Test("a program that its publisher ends has an end, after which nothing can be played again")
     func ending() async throws {
         let consumer = Transcript()
         player.add(consumer)
@@ -100,7 +101,7 @@ struct LiveSessionTests {
         #expect(consumer.take() == ["+ end", "playlist of 1 completed", "+ playRequest"])
     }
 
-    @Test("a resumed programme goes on at its edge")
+    @Test("a resumed program continues at its edge")
     func resumed() async throws {
         player.set(video: Video("https://a.example/live.m3u8"), play: true)
         let first = try await scripts.last(player)

@@ -20,7 +20,7 @@ struct PlaybackControllerTests {
         return transcript.take()
     }
 
-    @Test("one item from its beginning to its end, in the normative order")
+    @Test("one item causes the specified events from beginning to end")
     func order() async throws {
         controller.autoPlay = true
         controller.autoAdvance = true
@@ -52,7 +52,7 @@ struct PlaybackControllerTests {
         #expect(await told().prefix(3) == ["+ terminate", "session of b.mp4", "+ bufferEmpty"])
     }
 
-    @Test("a list advances by itself or when asked to, with another session for each time that something is played")
+    @Test("a list advances automatically or on request, with a new session for each playback")
     func playlist() async throws {
         let same = Video("same.mp4")
         controller.setVideos([same, same])
@@ -64,7 +64,7 @@ struct PlaybackControllerTests {
         controller.play()
         script.end()
         _ = await told()
-        // By itself it does nothing.
+        // Without `autoAdvance` nothing happens.
         #expect(controller.session === first && first.playerState == .paused(buffering: false))
         #expect(controller.advanceToNext() && !controller.advanceToNext())
         let second = try #require(controller.session)
@@ -72,7 +72,7 @@ struct PlaybackControllerTests {
         #expect(await told() == ["+ terminate", "session of same.mp4", "+ bufferEmpty"])
         #expect(first.playerState == .idle && first.duration == .seconds(1))
 
-        // What is inserted behind what is played comes next.
+        // An item that is inserted after the current one is played next.
         #expect(controller.insert(Video("end.mp4"), afterVideoAt: 1))
         #expect(controller.insert(Video("begin.mp4"), afterVideoAt: -1) == false)
         #expect(!controller.insert(Video("beyond.mp4"), afterVideoAt: 3))
@@ -95,7 +95,7 @@ struct PlaybackControllerTests {
         #expect(scripts.all.map(\.isStopped) == [true, true, false])
     }
 
-    @Test("the media type is told by the rule: sound alone only of a playlist that has nothing else")
+    @Test("the media type is determined by the rule, and audio only by a playlist without other media")
     func mediaTypes() async throws {
         let sound = ContentOverview(kind: .onDemand, tracks: [.sound], duration: .seconds(1))
         let both = ContentOverview.film(1)
@@ -120,7 +120,7 @@ struct PlaybackControllerTests {
         #expect(await told().contains("media type 2"))
     }
 
-    @Test("of several sources the one is played that the rule names")
+    @Test("of several sources the rule selects one")
     func sources() {
         let mp4 = Source("http://a.example/a.mp4")
         let dash = Source("http://a.example/a.mpd")
@@ -135,7 +135,7 @@ struct PlaybackControllerTests {
         #expect(Playlist([Video("a.mp4"), Video(sources: [])]).playableVideos == [Video("a.mp4")])
     }
 
-    @Test("what cannot be played fails as what it is, and the next video can be played")
+    @Test("unplayable media fail with their reason, and the next video can be played")
     func broken() async throws {
         controller.autoPlay = true
         controller.setVideos([Video("broken.xyz"), Video(sources: []), Video("good.mp4")])
@@ -143,7 +143,7 @@ struct PlaybackControllerTests {
         #expect(events.prefix(4) == ["session of broken.xyz", "+ bufferEmpty", "+ playRequest", "+ play"])
         #expect(events.count == 5 && events[4].hasPrefix("+ fail") && events[4].contains("loadFailed"))
         #expect(controller.player.state == .idle)
-        // Of what failed before it was ready, nothing can be resumed.
+        // An item that failed before it was ready cannot be resumed.
         controller.advanceToNext()
         #expect(await told().last?.contains("noPlayableSource") == true)
         controller.advanceToNext()
@@ -154,7 +154,7 @@ struct PlaybackControllerTests {
         #expect(controller.session?.playerState == .playing(buffering: false))
     }
 
-    @Test("who is added late is told at once what is so, once, and of what happens only what comes")
+    @Test("a late consumer receives the current state once, and then only new events")
     func late() async throws {
         controller.setVideos([Video("a.mp4", cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(2))])])
         let early = Transcript(hasProgress: true)
@@ -182,7 +182,7 @@ struct PlaybackControllerTests {
         let passage = "cue points 2.0 from 1.9 to 2.0"
         #expect(late.take().filter { $0.hasPrefix("cue") } == [passage])
         #expect(early.take().filter { $0.hasPrefix("cue") } == ["cue points 0.0 from -inf to 0.0", passage])
-        // Durations and ranges are refined again and again.
+        // Durations and ranges are refined repeatedly.
         script.open(.film(3.2))
         #expect(await told().suffix(2) == ["session's duration 3.2", "ranges 0.0...3.2"])
         controller.removeSessionConsumer(late)
@@ -190,7 +190,7 @@ struct PlaybackControllerTests {
         controller.pause()
         _ = await told()
         #expect(late.take() == [])
-        // Consumers are held.
+        // Consumers are retained.
         weak var held: Transcript?
         do {
             let consumer = Transcript()
@@ -200,7 +200,7 @@ struct PlaybackControllerTests {
         #expect(held != nil)
     }
 
-    @Test("a session that is terminated leaves the player without content")
+    @Test("a terminated session leaves the player without content")
     func terminated() async throws {
         controller.setVideos([Video("a.mp4")])
         let script = try await scripts.last(controller.player)

@@ -20,7 +20,7 @@ struct SessionCuePointTests {
         return transcript.take().filter { $0.hasPrefix("cue points") }
     }
 
-    @Test("in play, in seeks both ways, to the end and in another round, each move is one event")
+    @Test("in play, seeks, at the end and in a repetition, each move is one event")
     func everyWay() async throws {
         let cuePoints = [0.0, 2, 2, 5].map { CuePoint(at: TimeSpan(seconds: $0)) } + [CuePoint.afterContent()]
         controller.addSessionConsumer(transcript)
@@ -37,7 +37,7 @@ struct SessionCuePointTests {
         controller.player.startSeek(to: .seconds(1))
         script.land()
         #expect(await passages() == ["cue points 2.0 2.0 5.0 from 6.0 to 1.0"])
-        // Of a seek that another took the place of, nothing.
+        // A seek that another one replaced reports nothing.
         controller.player.startSeek(to: .seconds(7))
         controller.player.startSeek(to: .milliseconds(1_500))
         script.land()
@@ -54,7 +54,7 @@ struct SessionCuePointTests {
         #expect(await passages() == ["cue points 0.0 from -inf to 0.0"])
     }
 
-    @Test("those that are added while it plays are passed when they lie ahead")
+    @Test("cue points that are added during playback are passed if they lie ahead")
     func added() async throws {
         controller.addSessionConsumer(transcript)
         controller.setVideos([Video("a.mp4")])
@@ -72,7 +72,7 @@ struct SessionCuePointTests {
         #expect(session.cuePoints.first?.properties["minute"]?.integer == 12)
     }
 
-    /// Shows the last advertisement that was leapt over, and goes on behind it.
+    /// Shows the last advertisement that was skipped, and continues after it.
     private final class Advertiser: PlaybackSessionConsumer {
         private let policy = Exclusive(
             CuePointProgressPolicy(processing: .final, resuming: .lastProcessedCuePoint, ignoresProcessed: true))
@@ -87,7 +87,7 @@ struct SessionCuePointTests {
         }
     }
 
-    @Test("a policy turns a leap over advertisements into the last of them, once")
+    @Test("a policy turns a skip of advertisements into playback of the last one, once")
     func policy() async throws {
         let advertiser = Advertiser()
         controller.addSessionConsumer(advertiser)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Whether a player's controls are visible")
+@Suite("The visibility of a player's controls")
 struct ControlsVisibilityTests {
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: 0) + .milliseconds(milliseconds) }
 
-    @Test("they begin hidden; a click shows or hides them, and a key shows them")
+    @Test("controls are initially hidden, a click shows or hides them, and a key shows them")
     func input() {
         var visibility = ControlsVisibility()
         #expect(!visibility.isVisible)
@@ -21,7 +21,7 @@ struct ControlsVisibilityTests {
         #expect(visibility.isVisible)
     }
 
-    @Test("they hide three seconds after the last click or key, and not while the player is paused")
+    @Test("controls hide three seconds after the last click or key, but not while the player is paused")
     func timeout() {
         var visibility = ControlsVisibility()
         visibility.press(at: at(0))

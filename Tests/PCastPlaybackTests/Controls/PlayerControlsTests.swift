@@ -8,7 +8,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A pseudo-terminal whose user presses keys and clicks, and does not look.
+/// A pseudo-terminal whose user presses keys and clicks, and does not read.
 private final class UsedTerminal: Sendable {
     let path: String
     private let master: Int32
@@ -18,7 +18,7 @@ private final class UsedTerminal: Sendable {
     init() throws {
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (lock, number): (Int32, Int32) = (0, 0)
-        // TIOCSPTLCK and TIOCGPTN: what unlockpt and ptsname do, which Swift does not import.
+        // TIOCSPTLCK and TIOCGPTN perform unlockpt and ptsname, which Swift does not import.
         guard master >= 0, ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
             throw IOError.system(call: "opening /dev/ptmx", errno: errno)
         }
@@ -45,11 +45,11 @@ private final class UsedTerminal: Sendable {
     func click() { type("\u{1B}[<0;5;5M\u{1B}[<0;5;5m") }
 }
 
-/// "Sent when the player changes the visibility of the player controls. Typically when the player stage is clicked or if the native
-/// controls hide automatically after a timeout, the player plugin should notify about this change."
+/// "Sent when the player changes the visibility of the player controls. Typically when the player stage is clicked or
+/// if the native controls hide automatically after a timeout, the player plugin should notify about this change."
 @Suite("The built-in controls of a player", .timeLimit(.minutes(2)), .serialized)
 struct PlayerControlsTests {
-    /// A player on a terminal, with an overlay whose `playerStage` notifications are noted.
+    /// A player on a terminal, with an overlay whose `playerStage` notifications are recorded.
     private final class Stage: Sendable {
         let terminal: UsedTerminal
         let surface: TerminalSurface
@@ -117,7 +117,7 @@ struct PlayerControlsTests {
         var stages = stage.stages.makeAsyncIterator()
         stage.terminal.type("m")
         #expect(await stages.next() == "visible")
-        // It is no news that they are visible.
+        // A key causes no notification if the controls are visible already.
         stage.terminal.type("m")
         stage.terminal.click()
         #expect(await stages.next() == "hidden")
@@ -136,7 +136,7 @@ struct PlayerControlsTests {
         #expect(MonotonicClock.now() - start >= ControlsVisibility.timeout)
     }
 
-    @Test("what an overlay asks of the controls is done, and sent as playerStage once")
+    @Test("an overlay's requests to the controls are performed, and sent as playerStage once")
     func overlay() async throws {
         let stage = try Stage()
         defer { stage.close() }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import PCastPlayback
 
-/// How the browser of a page over pictures is started.
+/// The options with which the browser of an overlay page is started.
 @Suite("The browser of an overlay page") struct BrowserTests {
-    /// A program in place of Chromium that leaves a note of how it was started.
+    /// A program in place of Chromium that records its arguments.
     private struct Impostor {
         let folder: URL
 
@@ -32,18 +32,18 @@ import Testing
                 .trimmingCharacters(in: .whitespacesAndNewlines)
         }
 
-        /// Waits until it has run.
+        /// Waits until the program has run.
         func arguments() async throws -> String? {
             for _ in 0..<3_000 {
                 if let arguments = note("arguments") { return arguments }
-                // The note ends the wait; this only keeps the asking from taking a processor.
+                // The note ends the wait. The pause only prevents polling from using a whole processor.
                 try await ContinuousClock().sleep(for: .milliseconds(10))
             }
             return nil
         }
     }
 
-    @Test("as root no browser runs without a sandbox, unless that is asked for", .enabled(if: geteuid() == 0))
+    @Test("as root no browser runs without a sandbox unless it is requested", .enabled(if: geteuid() == 0))
     func root() async throws {
         let impostor = try Impostor()
         defer { try? FileManager.default.removeItem(at: impostor.folder) }
@@ -55,7 +55,7 @@ import Testing
         await browser.gone()
     }
 
-    @Test("the browser's profile is its user's alone") func profile() async throws {
+    @Test("the browser's profile is accessible to its user only") func profile() async throws {
         let impostor = try Impostor()
         defer { try? FileManager.default.removeItem(at: impostor.folder) }
         let browser = try Browser(impostor.program, isSandboxed: geteuid() != 0) { _, _ in }

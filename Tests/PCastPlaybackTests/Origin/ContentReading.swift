@@ -2,9 +2,9 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// What a content gives out, as the test looks at it.
+/// Reading of a content by tests.
 extension PlaybackContent {
-    /// The next picture's stamp and position; nil at the end.
+    /// Returns the next frame's stamp and position; nil at the end.
     func readStamp() throws -> (counter: Int, position: TimeSpan)? {
         while let item = try read() {
             guard case .picture(let picture, let position, _) = item else { continue }
@@ -13,7 +13,7 @@ extension PlaybackContent {
         return nil
     }
 
-    /// What comes next until `isEnough` says so, or the end.
+    /// Returns the items until `isEnough` returns true, or until the end.
     func readItems(until isEnough: (ContentItem) -> Bool = { _ in false }) throws -> [ContentItem] {
         var items: [ContentItem] = []
         while let item = try read() {
@@ -48,13 +48,13 @@ extension [ContentItem] {
         compactMap { if case .metadata(let metadata) = $0 { metadata } else { nil } }
     }
 
-    /// Of the sound's first channel, by how often it crosses zero; nil of too little.
+    /// The frequency of the first audio channel, from its zero crossings; nil if there is too little audio.
     var tone: Double? {
         let samples = sounds.flatMap { sound in
             stride(from: 0, to: sound.samples.count, by: sound.channels).map { sound.samples[$0] }
         }
         guard samples.count > 4_800 else { return nil }
-        // What a coder puts before the tone, and how it begins, is nearly silent, and crosses zero at every turn.
+        // The encoder's delay and the beginning are nearly silent and have many zero crossings.
         let height = 1_000
         var (crossings, isLow): ([Int], Bool) = ([], false)
         for (index, sample) in samples.enumerated() {

@@ -1,17 +1,15 @@
 import PCastCore
 import PCastHLS
 
-/// A stamped film cut into segments, and the playlists that are told of it.
+/// A stamped film in segments, with the playlists that describe it.
 struct HLSFilm {
     let film: StampedFilm
     let folder: TemporaryFolder
-    /// Of each segment.
+    /// The length of each segment.
     let segmentLength: TimeSpan
     let count: Int
 
-    /// - Parameters:
-    ///   - name: before the segments' numbers.
-    ///   - options: of the encoder, beside the cut.
+    /// Creates a film in segments. `name` precedes the segments' numbers, and `options` are added to the encoder's.
     init(
         _ film: StampedFilm, segmentSeconds: Int, in folder: TemporaryFolder, name: String = "s",
         fragmented: Bool = false, tone: Int = 440, options: String = ""
@@ -29,7 +27,7 @@ struct HLSFilm {
             in: folder.path)
     }
 
-    /// A playlist of some of its segments, of TS.
+    /// Returns a playlist of some of its MPEG-TS segments.
     func playlist(
         _ numbers: Range<Int>, isComplete: Bool = false, dates: Bool = true, more: String = "", name: String = "s"
     ) -> String {
@@ -50,7 +48,7 @@ struct HLSFilm {
     static func date(_ time: WallTime) -> String {
         let seconds = time.millisecondsSinceEpoch / 1_000
         let (day, rest) = (seconds / 86_400, seconds % 86_400)
-        // Days since 1970 to a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
+        // Converts days since 1970 to a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
         let z = day + 719_468
         let era = z / 146_097
         let dayOfEra = z - era * 146_097

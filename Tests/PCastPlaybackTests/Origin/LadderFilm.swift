@@ -1,9 +1,9 @@
-/// A stamped film in two variants, `low` and `high`, cut at the same places; `main.m3u8` names both.
+/// A stamped film in two variants, `low` and `high`, with the same segments. `main.m3u8` lists both.
 struct LadderFilm {
     let film: StampedFilm
     private let folder: TemporaryFolder
 
-    /// The lower variant's pictures have 100 kbit/s, the higher one's 600, whatever they show.
+    /// The video of the lower variant has 100 kbit/s, and that of the higher one 600, regardless of its content.
     init(_ film: StampedFilm, segmentSeconds: Int, fragmented: Bool = false) throws {
         self.film = film
         folder = try TemporaryFolder()
@@ -23,9 +23,7 @@ struct LadderFilm {
             """, to: "main.m3u8")
     }
 
-    /// A server of it.
-    ///
-    /// - Parameter change: what becomes of an answer, by what was asked for: `low0`, `low1`, `high`.
+    /// Starts a server of the film. `change` modifies the answer to a request for `low0`, `low1` or `high`.
     func origin(
         _ change: @escaping @Sendable (_ name: Substring, _ answer: inout TestOrigin.Answer) -> Void
     ) throws -> TestOrigin {
@@ -38,7 +36,7 @@ struct LadderFilm {
         }
     }
 
-    /// The numbers of a variant's segments that were asked for, in order, behind the first `count` requests.
+    /// Returns the numbers of a variant's requested segments in order, after the first `count` requests.
     func asked(_ name: String, of origin: TestOrigin, after count: Int = 0) -> [Int] {
         origin.requests.dropFirst(count).compactMap { path in
             path.hasPrefix("/\(name)") ? Int(path.dropFirst(name.count + 1).prefix { $0 != "." }) : nil

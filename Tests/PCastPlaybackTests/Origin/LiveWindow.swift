@@ -1,6 +1,7 @@
 import Foundation
 
-/// How far a live presentation has come, as the test moves it: which segments there are, and how many parts of the next.
+/// The progress of a live presentation, which the test controls: the available segments, and the number of parts of the
+/// next one.
 final class LiveWindow: @unchecked Sendable {  // the state is reached under the condition only
     struct State: Sendable {
         var numbers: Range<Int>
@@ -22,7 +23,7 @@ final class LiveWindow: @unchecked Sendable {  // the state is reached under the
         }
     }
 
-    /// Waits, on a thread of the server's, until a condition holds, or the test is over.
+    /// Waits on a server thread until a condition holds or the test is over.
     func wait(until holds: (State) -> Bool) {
         condition.withLock {
             while !holds(state), !state.isOver { condition.wait() }

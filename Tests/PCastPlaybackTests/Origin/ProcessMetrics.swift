@@ -1,8 +1,8 @@
 import Foundation
 
-/// What this process holds.
+/// The resources that this process uses.
 struct ProcessMetrics {
-    /// Resident, in bytes.
+    /// The resident memory in bytes.
     var memory: Int
     var descriptors: Int
     var threads: Int

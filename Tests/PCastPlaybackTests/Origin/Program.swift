@@ -9,7 +9,7 @@ enum Program {
 
     static var hasFFmpeg: Bool { ffmpeg != nil }
 
-    /// - Parameter arguments: separated by single spaces.
+    /// Runs FFmpeg with arguments that are separated by single spaces.
     static func runFFmpeg(_ arguments: String, in folder: String) throws {
         let process = try FinishedProcess(
             running: ffmpeg ?? "/nonexistent",
@@ -26,7 +26,7 @@ struct ProgramFailure: Error, CustomStringConvertible {
     var description: String { "ffmpeg \(arguments): \(errors)" }
 }
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed at the end of the test.
 final class TemporaryFolder: Sendable {
     let path: String
 

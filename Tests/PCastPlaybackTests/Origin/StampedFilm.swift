@@ -2,22 +2,22 @@ import Foundation
 import PCastCodecs
 import PCastCore
 
-/// Media each of whose pictures says which one it is, whatever codec and size they went through: the decoded picture is
-/// the oracle. The sound is a tone.
+/// A film whose frames state their numbers, regardless of codec and size, so that the decoded frame is the reference.
+/// Its audio is a tone.
 struct StampedFilm {
     var seconds = 10
-    /// Pictures a second.
+    /// The frame rate.
     var rate = 25
     var dimensions = Dimensions(width: 320, height: 180)
-    /// What the first picture counts.
+    /// The counter of the first frame.
     var first = 0
 
     var count: Int { seconds * rate }
 
-    /// When the first picture was made, as its stamp says.
+    /// The capture time of the first frame according to its stamp.
     static let captureTime = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
 
-    /// The raw pictures, and what makes ffmpeg read them: an input of their own, and one of a tone.
+    /// Writes the raw frames, and returns FFmpeg's arguments for two inputs: the frames and a tone.
     func inputs(in folder: TemporaryFolder, tone: Int = 440) throws -> String {
         let name = "raw-\(first).yuv"
         var data = Data()
@@ -53,7 +53,7 @@ struct StampedFilm {
         for row in 0..<height { data.append(plane + row * stride, count: width) }
     }
 
-    /// The position of a picture, of the film's first.
+    /// Returns the position of a frame relative to the film's first one.
     func position(of counter: Int) -> TimeSpan {
         .microseconds(Int64(counter - first) * 1_000_000 / Int64(rate))
     }

@@ -2,15 +2,16 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// A stamped film whose transport streams tell of moments by timed ID3.
+/// A stamped film whose MPEG-TS streams contain timed ID3.
 struct TaggedFilm {
     let film: StampedFilm
     let folder: TemporaryFolder
     let tags: [TransportTags.Tag]
-    /// What is told of them, in order.
+    /// The values that are reported for the tags, in order.
     let values: [String]
 
-    /// - Parameter positions: of the tags in seconds, in order; each says when its moment was made, the last is long.
+    /// Creates tags at positions in seconds, in order. Each contains the time of its position, and the last one is
+    /// long.
     init(_ film: StampedFilm, at positions: [Double], in folder: TemporaryFolder) {
         (self.film, self.folder) = (film, folder)
         values = positions.enumerated().map { index, seconds in
@@ -19,19 +20,19 @@ struct TaggedFilm {
             return "{\"ut\":\(moment.millisecondsSinceEpoch),\"n\":\(index)\(more)}"
         }
         tags = zip(positions, values).enumerated().map { index, tag in
-            // Both versions are about.
+            // Both versions of ID3 are in use.
             TransportTags.Tag(
                 position: TimeSpan(seconds: tag.0), bytes: TimedTags.tag("", tag.1, version: index % 2 == 0 ? 4 : 3))
         }
     }
 
-    /// Cut into segments; `s.m3u8` names them.
+    /// Creates segments and `s.m3u8`, which lists them.
     func makeSegments(ofSeconds seconds: Int) throws {
         let hls = try HLSFilm(film, segmentSeconds: seconds, in: folder)
         try TransportTags.insert(tags, into: (0..<hls.count).map { "s\($0).ts" }, of: folder)
     }
 
-    /// In one file, `film.ts`.
+    /// Creates the single file `film.ts`.
     func makeFile() throws {
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 2 -g 50 -c:a aac -shortest film.ts",

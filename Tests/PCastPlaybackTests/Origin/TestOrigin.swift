@@ -4,39 +4,39 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A web server of one test, on a port of loopback, that does to its answers what networks and servers do: late, slow, cut,
-/// endless, elsewhere. A thread for each connection.
+/// A web server of one test on a loopback port. It simulates failures of networks and servers: delays, low rates,
+/// truncation, endless bodies and redirects. Each connection has a thread.
 final class TestOrigin: Sendable {
     struct Request: Sendable {
         var path: String
         var query: [String: String]
-        /// As asked for; the end is the last byte's.
+        /// The requested range; the end is that of the last byte.
         var range: (first: Int, last: Int?)?
-        /// By their names in small letters.
+        /// The header fields by their lowercase names.
         var fields: [String: String] = [:]
     }
 
     struct Answer: Sendable {
-        /// How its head is sent.
+        /// The way in which the head is sent.
         enum Head { case whole, endless, dripping }
 
         var status = 200
         var head = Head.whole
         var headers: [String: String] = [:]
-        /// What the head says of the body's length, where that is a lie.
+        /// The length of the body that the head states if it is wrong; nil if it is right.
         var claimedLength: Int?
-        /// Whether a part is answered by a part.
+        /// Whether a request for a range is answered with the range.
         var hasRanges = true
         var body: [UInt8] = []
-        /// The connection ends when so much of the body was sent.
+        /// The number of body bytes after which the connection ends; nil for none.
         var cutAfter: Int?
-        /// Bytes a second; nil for all at once.
+        /// The bytes per second; nil for no limit.
         var bytesPerSecond: Int?
-        /// So much of the body is sent at once all the same.
+        /// The number of body bytes that are sent at once nevertheless.
         var burst = 0
-        /// The head says no length: the body ends with the connection.
+        /// Whether the head states no length, so that the body ends with the connection.
         var endsWithConnection = false
-        /// The body is sent again and again, without an end.
+        /// Whether the body is repeated endlessly.
         var isEndless = false
 
         static func text(_ text: String) -> Answer { Answer(body: Array(text.utf8)) }
@@ -56,9 +56,8 @@ final class TestOrigin: Sendable {
     private let isOver = Atomic(false)
     private let acceptor = Mutex<WorkerThread?>(nil)
 
-    /// - Parameters:
-    ///   - port: that of a server which has stopped, to come back there; 0 for a free one.
-    ///   - handler: called on the connection's thread, which may wait in it; nil is answered by 404.
+    /// Starts a server. The port may be that of a stopped server; 0 selects a free one. The handler is called on the
+    /// connection's thread and may wait; nil answers 404.
     init(port: Int = 0, _ handler: @escaping Handler) throws {
         self.handler = handler
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -82,20 +81,20 @@ final class TestOrigin: Sendable {
         acceptor.withLock { $0 = thread }
     }
 
-    /// Files of a folder.
+    /// Serves the files of a folder.
     convenience init(serving folder: TemporaryFolder) throws {
         try self.init { request in (try? folder.read(String(request.path.dropFirst()))).map { Answer(body: $0) } }
     }
 
     func uri(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// What was asked for, in the order of arrival.
+    /// The requested paths in order of arrival.
     var requests: [String] { paths.withLock { $0 } }
 
     func stop() {
         guard !isOver.exchange(true, ordering: .relaxed) else { return }
         shutdown(listener, Int32(SHUT_RDWR))
-        // Its number may be another test's as soon as it is closed.
+        // The descriptor's number may be reused by another test as soon as it is closed.
         acceptor.withLock { $0 }?.join()
         close(listener)
         connections.withLock { connections in for descriptor in connections { shutdown(descriptor, Int32(SHUT_RDWR)) } }
@@ -158,7 +157,7 @@ final class TestOrigin: Sendable {
         return request
     }
 
-    /// - Returns: whether the connection goes on.
+    /// Sends an answer. Returns whether the connection continues.
     private func send(_ answer: Answer, to request: Request, _ descriptor: Int32) -> Bool {
         var (status, body) = (answer.status, answer.body)
         var text = ""
@@ -207,7 +206,8 @@ final class TestOrigin: Sendable {
             }
             guard count > 0 else { return false }
             place += count
-            // A fiftieth of a second's worth, and a fiftieth of a second: the link is what is slow here.
+            // A fiftieth of a second's bytes is followed by a pause of a fiftieth of a second, because the link is the
+            // slow part.
             if bytesPerSecond != nil { pause.wait(until: MonotonicClock.now() + .milliseconds(20)) }
         }
         return true

@@ -3,8 +3,8 @@ import PCastIO
 
 @testable import PCastPlayback
 
-/// A content whose calls are made by a thread of their own each, as the pipeline's reader does: they wait, and Swift's own
-/// threads must not.
+/// A content that calls another one on a separate thread per call, like the pipeline's reader. The calls block, which
+/// Swift's own threads must not do.
 final class ThreadContent: Sendable {
     let content: any PlaybackContent
 
@@ -41,12 +41,12 @@ final class ThreadContent: Sendable {
         until isEnough: @escaping @Sendable (ContentItem) -> Bool = { _ in false }
     ) async throws -> [ContentItem] { try await run { try $0.readItems(until: isEnough) } }
 
-    /// Up to a picture at this position or behind it.
+    /// Returns the items up to a frame at this position or after it.
     func readItems(to position: TimeSpan) async throws -> [ContentItem] {
         try await readItems { if case .picture(_, let time, _) = $0 { time >= position } else { false } }
     }
 
-    /// Why it cannot be opened, or not be read to its end; nil where it can.
+    /// Returns the reason why it cannot be opened or read to its end; nil if it can.
     func failure() async -> PlaybackError? {
         do {
             _ = try await open()

@@ -1,8 +1,8 @@
 import PCastCore
 
-/// Puts what media say of moments into segments that ffmpeg made.
+/// Inserts timed metadata into segments that FFmpeg created.
 enum TimedTags {
-    /// An ID3 tag of version 2.3 or 2.4 with one `TXXX`.
+    /// Returns an ID3 tag of version 2.3 or 2.4 with one `TXXX` frame.
     static func tag(_ name: String, _ text: String, version: UInt8 = 4) -> [UInt8] {
         let body = [version == 4 ? 3 : 0] + Array(name.utf8) + [0] + Array(text.utf8)
         let size = version == 4 ? syncSafe(body.count) : bytes(UInt64(body.count), 4)
@@ -10,7 +10,7 @@ enum TimedTags {
         return Array("ID3".utf8) + [version, 0, 0] + syncSafe(frame.count) + frame
     }
 
-    /// An ID3 tag with the moment of what follows it, by the clock of transport streams (RFC 8216, section 3.4).
+    /// Returns an ID3 tag with the time of the data after it, by the clock of MPEG-TS (RFC 8216, section 3.4).
     static func timestamp(_ ticks: Int64) -> [UInt8] {
         let body = Array("com.apple.streaming.transportStreamTimestamp".utf8) + [0] + bytes(UInt64(ticks), 8)
         let frame = Array("PRIV".utf8) + syncSafe(body.count) + [0, 0] + body
@@ -21,7 +21,7 @@ enum TimedTags {
         (0..<4).map { UInt8(number >> (7 * (3 - $0)) & 0x7F) }
     }
 
-    /// An event message of version 1, whose time is the media's own; or of version 0, from the beginning of its segment.
+    /// Returns an event message of version 1 with a media time, or of version 0 with a time relative to its segment.
     static func message(_ scheme: String, at time: TimeSpan, isRelative: Bool, _ message: [UInt8]) -> [UInt8] {
         let words = Array(scheme.utf8) + [0, 0]
         let ticks = UInt64(time.seconds * 1_000)

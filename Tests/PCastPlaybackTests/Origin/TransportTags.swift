@@ -1,29 +1,30 @@
 import PCastCore
 
-/// Puts timed ID3 into transport streams that ffmpeg made, which it has no way to: into the program map a stream of type 0x15
-/// with the descriptors that say what it is, and a packet for each tag before the picture that is decoded at its moment ("Timed
-/// Metadata for HTTP Live Streaming", section 2; ISO/IEC 13818-1, sections 2.4.3, 2.4.4 and 2.6.58 to 2.6.61).
+/// Inserts timed ID3 into transport streams of ffmpeg, which does not support it. The program map gets a stream of type
+/// 0x15 with its descriptors. Each tag gets a packet before the frame that is decoded at its time ("Timed Metadata for
+/// HTTP Live Streaming", section 2; ISO/IEC 13818-1, sections 2.4.3, 2.4.4 and 2.6.58 to 2.6.61).
 struct TransportTags {
     struct Tag {
-        /// From the first picture on.
+        /// The position relative to the first frame.
         var position: TimeSpan
         var bytes: [UInt8]
     }
 
-    // As ffmpeg numbers them.
+    // The packet identifiers that FFmpeg uses.
     private static let mapID = 0x1000
     private static let pictureID = 0x100
     private static let tagID = 0x102
     private static let size = 188
-    /// What metadata descriptors say: no application format but that by its name, which is ID3, and the same of the metadata.
+    /// The contents of metadata descriptors: application format and metadata format are given by their identifier,
+    /// which is ID3.
     private static let identification = [0xFF, 0xFF] + Array("ID3 ".utf8) + [0xFF] + Array("ID3 ".utf8)
 
     private var waiting: [Tag]
     private var counter: UInt8 = 0
-    /// When the first picture is shown.
+    /// The presentation time of the first frame; nil before it.
     private var origin: Int64?
 
-    /// Writes the tags into files of a folder, of which one goes on where the one before it ends.
+    /// Inserts the tags into consecutive files of a folder.
     static func insert(_ tags: [Tag], into names: [String], of folder: TemporaryFolder) throws {
         var inserting = TransportTags(waiting: tags.sorted { $0.position < $1.position })
         for name in names {
@@ -60,7 +61,7 @@ struct TransportTags {
 
     private func time(of tag: Tag) -> Int64 { (origin ?? 0) + ClockRate.video.ticks(in: tag.position) }
 
-    /// The packets of the next tag.
+    /// Returns the packets of the next tag.
     private mutating func take() -> [UInt8] {
         let tag = waiting.removeFirst()
         let time = time(of: tag)
@@ -92,7 +93,7 @@ struct TransportTags {
         return (five[0] >> 1 & 7) << 30 | five[1] << 22 | (five[2] >> 1) << 15 | five[3] << 7 | five[4] >> 1
     }
 
-    /// The program map with one stream more.
+    /// Returns the program map with an additional stream.
     private static func map(_ packet: [UInt8], sectionAt start: Int) -> [UInt8] {
         let length = Int(packet[start + 1] & 0x0F) << 8 | Int(packet[start + 2])
         var section = Array(packet[start..<(start + 3 + length - 4)])
@@ -109,7 +110,7 @@ struct TransportTags {
         return result
     }
 
-    /// CRC-32 of sections (ISO/IEC 13818-1, annex A).
+    /// Returns the CRC-32 of a section (ISO/IEC 13818-1, annex A).
     private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
         var sum: UInt32 = 0xFFFF_FFFF
         for byte in bytes {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A picture that makes room")
+@Suite("Frames that make room for an overlay")
 struct FrameCompositionTests {
     private static func player(_ composition: FrameComposition) -> Player {
         Player(
@@ -16,14 +16,14 @@ struct FrameCompositionTests {
                 preloading: { _ in nil }))
     }
 
-    @Test("a screen may ask the player while it shows a picture, though the picture is sent elsewhere meanwhile")
+    @Test("a surface may call the player while it shows a frame, even if the frame is moved meanwhile")
     func screenAsks() {
         let half = Self.wide(0.5)
         let asking = Mutex<Player?>(nil)
         let sent = DispatchSemaphore(value: 0)
         let outcomes = Mutex<[DispatchTimeoutResult]>([])
         let composition = FrameComposition { _ in
-            // The first picture alone.
+            // Only the first frame does so.
             guard let player = asking.withLock({ $0.take() }) else { return }
             DispatchQueue.global().async {
                 player.setVideoScale(half)
@@ -40,7 +40,7 @@ struct FrameCompositionTests {
         #expect(player.videoScale == half)
     }
 
-    @Test("sent elsewhere again and again, it comes to where it was sent last", .timeLimit(.minutes(1)))
+    @Test("a frame that is moved repeatedly arrives at its last destination", .timeLimit(.minutes(1)))
     func lastWins() async {
         let drawn = ChangeSignal()
         let width = Mutex(0)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The bridge between a player and its pages", .timeLimit(.minutes(2)))
 struct OverlayBridgeTests {
-    @Test("a second page without a token sees, and is not obeyed; bytes and rubbish change nothing for the other")
+    @Test("a second page without a token can watch but not control, and invalid messages affect no other page")
     func onlookers() async throws {
         let served = try await ServedOverlay()
         _ = try await served.open()
@@ -25,14 +25,14 @@ struct OverlayBridgeTests {
         await liar.end()
         let lost = ScriptedPage("ws://127.0.0.1:\(served.port)/bridge/nobody")
         await lost.end()
-        // Larger than a message may be.
+        // This is larger than the maximum message size.
         onlooker.sayBytes([UInt8](repeating: 65, count: 10_000_000))
         await onlooker.end()
         page.say("player.state", #"{"state":"paused"}"#, seq: 2)
         while let told = await page.next("player.state"), told.metadata["state"] != .string("paused") {}
         #expect(served.player.state == .paused(buffering: false))
         served.overlay.status = .disabled
-        // What held before was told when it came.
+        // The earlier state was sent when the page connected.
         var status = await page.next("app.status")
         while let told = status, told.metadata["status"] != .string("disabled") {
             status = await page.next("app.status")
@@ -42,7 +42,7 @@ struct OverlayBridgeTests {
         await served.close()
     }
 
-    @Test("a page that takes nothing is let go of when it fell behind, and the other is told everything in time")
+    @Test("a page that does not read is disconnected, and the other one receives everything in time")
     func deafness() async throws {
         let served = try await ServedOverlay()
         _ = try await served.open()
@@ -52,7 +52,7 @@ struct OverlayBridgeTests {
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
         let deaf = served.page(isController: false, behind: gate)
         deaf.say("bridge.ready", seq: 1)
-        // More than the system keeps for it.
+        // This is more than the system's buffers hold.
         let text = String(repeating: "a", count: 60_000)
         let second = OverlayPage.ID(number: 2)
         var said = 0
@@ -72,7 +72,7 @@ struct OverlayBridgeTests {
         await served.close()
     }
 
-    @Test("pages are served, nothing outside of their folder is, and not to who names the server otherwise")
+    @Test("pages are served, but no other files, and not under another host name")
     func files() async throws {
         let folder = try TemporaryFolder()
         try folder.write("<p>mine</p>", to: "index.html")

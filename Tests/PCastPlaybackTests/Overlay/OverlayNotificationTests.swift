@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Notes what is asked of it.
+/// Records the calls that it receives.
 final class ScriptedPlugin: OverlayPlayerPlugin {
     private let notes = Exclusive<[String]>([])
     private let heard = Exclusive<[OverlayMessage]>([])
@@ -29,12 +29,12 @@ final class ScriptedPlugin: OverlayPlayerPlugin {
     func didSwipeStage(_ direction: OverlaySwipe) { note("swipe \(direction)") }
 }
 
-@Suite("Overlays and those who listen for notifications", .timeLimit(.minutes(2)))
+@Suite("Overlays and observers of notifications", .timeLimit(.minutes(2)))
 struct OverlayNotificationTests {
     private static let error = OverlayError(.warning, .playerConnectivity, reason: "late", code: 4, programId: "p")
     private static let scale = VideoScale(scaleX: 0.5, scaleY: 0.25, pivotX: 1, pivotY: 0, duration: 300)
 
-    /// One of each of the 26.
+    /// One message of each of the 26 kinds.
     private static let all: [OverlayMessage] = [
         .easeLiveReady, .easeLiveError(error), .appLanguage("de"), .appMessage("{}"), .bridgeAppStatus(.hidden),
         .bridgeReady, .bridgeStage(.visible), .bridgeStageSwipe(.up), .bridgeTime(1_790_000_000_000),
@@ -45,13 +45,13 @@ struct OverlayNotificationTests {
         .playerMute(false), .playerVideoScale(scale),
     ]
 
-    @Test("each of the 26 is the same after it went through a notification", arguments: all)
+    @Test("each of the 26 messages is unchanged after a notification", arguments: all)
     func payload(message: OverlayMessage) {
         let name = Notification.Name(message.name.rawValue)
         #expect(OverlayMessage(Notification(name: name, object: nil, userInfo: message.userInfo)) == message)
     }
 
-    @Test("a payload that is missing, or of another type, is none; numbers may be of any size")
+    @Test("a missing payload or one of another type is ignored, and numbers may have any type")
     func strange() {
         func read(_ name: Notification.Name, _ info: [AnyHashable: Any]) -> OverlayMessage? {
             OverlayMessage(Notification(name: name, object: nil, userInfo: info))
@@ -70,7 +70,7 @@ struct OverlayNotificationTests {
         #expect(OverlayNotificationKeys.videoScaleDurationUserInfoKey == "scaleDuration")
     }
 
-    /// What those hear who listen in either way.
+    /// The messages that observers of both kinds receive.
     private final class Listeners: Sendable {
         let center = NotificationCenter()
         let classic = Exclusive<[OverlayMessage]>([])
@@ -109,7 +109,7 @@ struct OverlayNotificationTests {
     }
 
     @Test(
-        "what is said in one way is heard in both, once, by the overlay as well; and two overlays do not answer each other"
+        "a message posted in one form arrives in both, once, and at the overlay; two overlays do not echo each other"
     )
     func twoWorlds() async throws {
         let listeners = await Listeners()
@@ -120,20 +120,20 @@ struct OverlayNotificationTests {
         other.load()
         var typed = listeners.typed.makeAsyncIterator()
 
-        // Classic.
+        // Posted by name.
         listeners.center.post(
             name: OverlayNotificationKeys.playerTime, object: nil,
             userInfo: [OverlayNotificationKeys.timecodeUserInfoKey: Int64(5)])
         #expect(await typed.next() == .playerTime(OverlayTime(timecode: 5)))
-        // By types.
+        // Posted as a type.
         listeners.center.post(OverlayNotification(.bridgeMute(true)), subject: overlay)
         #expect(await typed.next() == .bridgeMute(true))
-        // That others have heard it does not mean that those have who pass it on to the overlays.
+        // The observers that forward messages to the overlays may be notified later than the others.
         while otherPlugin.received.count < 2 {
             await other.settled()
             await Task.yield()
         }
-        // By an overlay itself.
+        // Posted by an overlay.
         overlay.post(.playerVolume(30))
         #expect(await typed.next() == .playerVolume(30))
         await overlay.settled()
@@ -146,7 +146,7 @@ struct OverlayNotificationTests {
         #expect(otherPlugin.calls == ["create b", "load", "mute true"], "an application speaks to all of them")
         #expect(plugin.received.map(\.name) == [.playerTime, .bridgeMute, .playerVolume])
         #expect(otherPlugin.received.map(\.name) == [.playerTime, .bridgeMute])
-        // Nothing more comes: what follows is the very next.
+        // No other message follows: the next one is the next to be posted.
         other.destroy()
         overlay.post(.playerMute(false))
         #expect(await typed.next() == .playerMute(false))
@@ -156,7 +156,7 @@ struct OverlayNotificationTests {
         #expect(otherPlugin.received.map(\.name) == [.playerTime, .bridgeMute])
     }
 
-    @Test("it lives as Ease Live's does: plugins follow it, and a fatal error is its end")
+    @Test("its life cycle is that of Ease Live: plugins follow it, and a fatal error ends it")
     func life() async throws {
         let (plugin, another) = (ScriptedPlugin(), ScriptedPlugin())
         let overlay = try Overlay(program: "final.2", player: plugin, center: NotificationCenter())
@@ -183,7 +183,7 @@ struct OverlayNotificationTests {
         #expect(throws: OverlayError.self) { _ = try Overlay(program: "..") }
     }
 
-    @Test("a plugin hears of its creation once, whenever it is added")
+    @Test("a plugin is notified of its creation once, whenever it is added")
     func latecomers() async throws {
         for turn in 0..<200 {
             let overlay = try Overlay(program: "final", player: ScriptedPlugin(), center: NotificationCenter())
@@ -200,7 +200,7 @@ struct OverlayNotificationTests {
         }
     }
 
-    @Test("an overlay that nobody holds is gone, and its centre is not listened to any more")
+    @Test("an overlay that is not retained is released and stops observing its center")
     func leaks() async throws {
         let center = NotificationCenter()
         weak var gone: Overlay?

@@ -6,9 +6,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Who steers a player by its overlay", .timeLimit(.minutes(2)))
+@Suite("Control of a player by its overlay", .timeLimit(.minutes(2)))
 struct OverlaySteeringTests {
-    @Test("a page is told what the player does, and steers it; a seek by the time of day comes to its place, clamped")
+    @Test("a page receives the player's state and controls it, and a seek by wall-clock time is clamped")
     func steering() async throws {
         let served = try await ServedOverlay()
         let pipeline = try await served.open()
@@ -27,7 +27,7 @@ struct OverlaySteeringTests {
         pipeline.land()
         #expect(await page.hears("player.time", "timecode", .integer(1_790_000_012_000)))
         #expect(await page.hears("player.state", "state", .string("playing")))
-        // Beyond the end is the end; a moment that no clock can say traps nothing.
+        // A position beyond the end leads to the end, and an extreme time does not trap.
         page.say("player.time", #"{"timecode":9007199254740991}"#, seq: 4)
         #expect(await page.hears("player.state", "state", .string("seeking")))
         #expect(pipeline.playhead.position == .seconds(60 as Int64))
@@ -46,7 +46,7 @@ struct OverlaySteeringTests {
         #expect(served.player.state == .paused(buffering: false))
         page.say("stage.clicked", #"{"controls":"visible"}"#, seq: 9)
         #expect(await page.hears("player.controls", "controls", .string("visible")))
-        // This player's pictures are not composed, which is a warning.
+        // The frames of this player are not composed, which causes a warning.
         page.say("player.videoscale", #"{"scaleX":1,"scaleY":1,"pivotX":0,"pivotY":0,"scaleDuration":0}"#, seq: 10)
         #expect(await page.hears("easelive.error", "type", .string("warning")))
         #expect(served.overlay.phase == .ready)
@@ -54,7 +54,7 @@ struct OverlaySteeringTests {
         await served.close()
     }
 
-    @Test("a film without a time of day counts from its start, and pages go about in it")
+    @Test("a film without wall-clock times counts from its start, and pages can seek in it")
     func counted() async throws {
         let served = try await ServedOverlay()
         let pipeline = try await served.open(anchored: false)
@@ -72,12 +72,12 @@ struct OverlaySteeringTests {
         await served.close()
     }
 
-    @Test("the time is told as soon as the time of day is known, also of a picture that stands; and what stands once")
+    @Test("the time is reported as soon as it is known, also for a paused frame, and then once")
     func lateTime() async throws {
         let served = try await ServedOverlay()
         let messages = served.overlay.messages()
         let pipeline = try await served.open(anchored: false)
-        // Times have come to be told by now, and none of them was of the day.
+        // Times have been reported by now, but no wall-clock times.
         pipeline.run(0.5)
         await served.player.settled()
         served.player.pause()
@@ -100,7 +100,7 @@ struct OverlaySteeringTests {
         await served.close()
     }
 
-    @Test("a second screen follows another overlay's player and steers it, and says when that is gone")
+    @Test("a second screen follows and controls another overlay's player, and reports its end")
     func secondScreen() async throws {
         let served = try await ServedOverlay()
         let pipeline = try await served.open()
@@ -118,7 +118,7 @@ struct OverlaySteeringTests {
         screen.post(.bridgeTime(1_790_000_030_000))
         for await message in messages where message == .playerState(.seeking) { break }
         #expect(pipeline.calls.contains("seek to 1790000030000"))
-        // All of many, in their order.
+        // All of many messages arrive in order.
         for volume in 1...50 { screen.post(.bridgeVolume(volume)) }
         var volumes: [Int] = []
         for await case .playerVolume(let volume) in messages {
@@ -133,7 +133,7 @@ struct OverlaySteeringTests {
         await screen.settled()
     }
 
-    @Test("a second screen without a token looks on, and who asks it is told that nothing comes of it")
+    @Test("a second screen without a token only watches, and requests to it are answered with a warning")
     func onlooker() async throws {
         let served = try await ServedOverlay()
         _ = try await served.open()

@@ -3,21 +3,21 @@ import PCastOverlay
 import PCastWeb
 import Synchronization
 
-/// A page without a browser, which says of what it speaks as the real one does: the epoch that it was told of last.
+/// A page without a browser, which refers to the last epoch that it received, as the real one does.
 final class ScriptedPage: Sendable {
     private struct State {
         var told: [OverlayEnvelope] = []
-        /// Of each event, how many were taken.
+        /// The number of received envelopes for each event.
         var taken: [String: Int] = [:]
     }
 
     private let state = Mutex(State())
-    /// Raised when it is told something; finished with the connection.
+    /// Signals each received message, and finishes with the connection.
     private let news: AsyncStream<Void>
     private let saying: AsyncStream<WebSocketMessage>.Continuation
     private let task: Task<Void, any Error>
 
-    /// - Parameter gate: it takes nothing before this is finished; nil for at once.
+    /// Connects to an address. Nothing is received before `gate` is finished; nil for at once.
     init(_ address: String, behind gate: AsyncStream<Void>? = nil) {
         let (news, telling) = AsyncStream.makeStream(of: Void.self)
         let (words, saying) = AsyncStream.makeStream(of: WebSocketMessage.self)
@@ -55,7 +55,7 @@ final class ScriptedPage: Sendable {
 
     func sayBytes(_ bytes: [UInt8]) { saying.yield(.binary(bytes)) }
 
-    /// What it is told next that is of this event, whatever of others came before or after.
+    /// Returns the next envelope of an event, regardless of others.
     func next(_ event: String) async -> OverlayEnvelope? {
         if let envelope = take(event) { return envelope }
         for await _ in news {
@@ -64,9 +64,9 @@ final class ScriptedPage: Sendable {
         return nil
     }
 
-    /// Waits until it is told something of this event.
+    /// Waits for a matching message of an event.
     ///
-    /// - Returns: false when it never was.
+    /// - Returns: False if there is none before the end of the connection.
     func hears(_ event: String, where matches: (JSONObject) -> Bool) async -> Bool {
         while let envelope = await next(event) {
             if matches(envelope.metadata) { return true }
@@ -74,7 +74,7 @@ final class ScriptedPage: Sendable {
         return false
     }
 
-    /// As ``hears(_:where:)``, of one field.
+    /// Waits for a message with a value in one field; see ``hears(_:where:)``.
     func hears(_ event: String, _ field: String, _ value: JSONValue) async -> Bool {
         await hears(event) { $0[field] == value }
     }
@@ -90,7 +90,7 @@ final class ScriptedPage: Sendable {
         }
     }
 
-    /// How much of this event it was told so far.
+    /// Returns the number of received messages of an event.
     func count(_ event: String) -> Int { state.withLock { state in state.told.count { $0.event == event } } }
 
     /// Waits until the connection is over.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// An overlay of a scripted player, served.
+/// A served overlay of a scripted player.
 final class ServedOverlay: Sendable {
     let pipelines = ScriptedPipelines()
     let player: Player
@@ -30,7 +30,7 @@ final class ServedOverlay: Sendable {
         return ScriptedPage("ws://127.0.0.1:\(port)/bridge/final\(token)", behind: gate)
     }
 
-    /// What was taken at 1 790 000 000 000 milliseconds since 1970, a minute long.
+    /// A film of one minute that was recorded at 1,790,000,000,000 milliseconds since 1970.
     static var film: ContentOverview {
         var film = ContentOverview.film(60)
         film.anchors = [
@@ -40,7 +40,7 @@ final class ServedOverlay: Sendable {
         return film
     }
 
-    /// Plays a film, whose time of day is known or not.
+    /// Plays a film with or without known wall-clock times.
     func open(anchored: Bool = true) async throws -> ScriptedPipeline {
         player.set(video: Video("https://origin.example/a.mp4"), play: true)
         let pipeline = try await pipelines.last(player)
@@ -50,7 +50,7 @@ final class ServedOverlay: Sendable {
         return pipeline
     }
 
-    /// Waits until something is so that what is under way brings about.
+    /// Waits until pending work has made a condition true.
     func settle(until isSo: () -> Bool) async {
         while !isSo(), !Task.isCancelled {
             await overlay.settled()

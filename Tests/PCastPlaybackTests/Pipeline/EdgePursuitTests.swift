@@ -3,11 +3,11 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Pursuing a live edge")
+@Suite("Pursuit of the live edge")
 struct EdgePursuitTests {
     private static let holdBack = TimeSpan.milliseconds(800)
 
-    /// What it says to lags, ten a second.
+    /// Returns the steps for lags, ten per second.
     private func run(_ pursuit: inout EdgePursuit, _ lags: [Double], from second: Double = 0) -> [EdgePursuit.Step] {
         lags.enumerated().compactMap { index, lag in
             let now = Instant(nanoseconds: Int64((second + Double(index) / 10) * 1e9))
@@ -16,7 +16,7 @@ struct EdgePursuitTests {
         }
     }
 
-    @Test("who falls behind plays faster until it is there, and who is far behind goes there")
+    @Test("a player that falls behind plays faster, and one that is far behind seeks")
     func steps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
@@ -28,7 +28,7 @@ struct EdgePursuitTests {
         #expect(run(&pursuit, Array(repeating: 1.7, count: 30), from: 40) == [.jump])
     }
 
-    @Test("an edge that goes on by leaps is not run after")
+    @Test("an edge that advances in leaps is not pursued")
     func leaps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
@@ -36,7 +36,7 @@ struct EdgePursuitTests {
         #expect(run(&pursuit, saw) == [])
     }
 
-    @Test("who went back in the window is left there, and who had to wait on the way does not try so hard again")
+    @Test("a player that seeked back is not moved, and one that stalled pursues less")
     func peace() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .seconds(20 as Int64), holdBack: Self.holdBack)

@@ -24,7 +24,7 @@ struct MediaPipelineTests {
         #expect(witness.overlaps == 0, "one at a time, and none after the end")
     }
 
-    @Test("it loads at once and shows the first picture; played it shows each in its order, and ends")
+    @Test("a pipeline loads at once and shows the first frame, and when played shows each frame in order and ends")
     func whole() throws {
         let content = StampedContent(StampedMedia(duration: .milliseconds(1_500)))
         let pipeline = try play(content)
@@ -35,11 +35,11 @@ struct MediaPipelineTests {
         pipeline.play()
         #expect(witness.wait(for: "ended"))
         let numbers = witness.pictures
-        // A machine that is held up may drop some; none comes twice or out of turn.
+        // A busy machine may drop some frames. None comes twice or out of order.
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
         #expect(numbers.count + pipeline.statistics.picturesDropped == 45 && numbers.last == 44)
         #expect(pipeline.playhead.position == .milliseconds(1_500) && pipeline.playhead.rate == 0)
-        // Sound and picture have one clock: a sample is due when the position is its own.
+        // Audio and video have one clock: a sample is due when the position equals its own.
         let first = try #require(witness.heard.first)
         for (sound, due) in witness.heard.dropLast() {
             let apart = (due - first.due) - (sound.timestamp.span - first.sound.timestamp.span)
@@ -48,7 +48,7 @@ struct MediaPipelineTests {
         end(pipeline, content)
     }
 
-    @Test("a seek that waits for media is superseded by the next, and the last one lands")
+    @Test("a seek that waits for media is superseded by the next, and the last one completes")
     func superseding() throws {
         let content = StampedContent(StampedMedia(duration: .seconds(30)), gate: .seconds(2))
         let pipeline = try play(content)
@@ -65,14 +65,14 @@ struct MediaPipelineTests {
             told.firstIndex {
                 if case .event(let event) = $0 { event.epoch == last && event.kind.word == "landed" } else { false }
             })
-        // Nothing of the other places was shown, and its own picture was before it is told.
+        // No frame of the other positions was shown, and the frame at the target precedes its event.
         let pictures = told[..<landing].compactMap { if case .picture(let number) = $0 { number } else { nil } }
         #expect(pictures.last == 30 && pictures.allSatisfy { $0 < 60 })
         #expect(content.openings == 1)
         end(pipeline, content)
     }
 
-    @Test("it can be stopped while the content waits, and fails when the content does")
+    @Test("a pipeline can be stopped while the content waits, and fails when the content fails")
     func stopAndFail() throws {
         let waiting = StampedContent(StampedMedia(), gate: .zero)
         let pipeline = try play(waiting)
@@ -80,7 +80,7 @@ struct MediaPipelineTests {
         end(pipeline, waiting)
     }
 
-    @Test("what cannot be opened fails, and nothing else is told")
+    @Test("content that cannot be opened fails, and reports nothing else")
     func cannotOpen() throws {
         let content = StampedContent(StampedMedia(), gate: .zero, failure: .refused("x", status: 404))
         let pipeline = try play(content)
@@ -94,7 +94,7 @@ struct MediaPipelineTests {
         #expect(witness.words == ["buffering", "failed"])
     }
 
-    @Test("a content that stalls and goes on is played through, with its stall told")
+    @Test("content that stalls and resumes is played to its end, with its stall reported")
     func stall() throws {
         let content = StampedContent(StampedMedia(duration: .seconds(2)), gate: .milliseconds(700))
         let pipeline = try play(content)
@@ -108,7 +108,7 @@ struct MediaPipelineTests {
         end(pipeline, content)
     }
 
-    @Test("a window that moves on while nothing is read is heard of")
+    @Test("a moving window is reported even if nothing is read")
     func window() throws {
         let content = StampedContent(StampedMedia(duration: .seconds(60)))
         content.change { overview in
@@ -128,7 +128,7 @@ struct MediaPipelineTests {
         end(pipeline, content)
     }
 
-    @Test("volume and mute go to the loudspeaker; a refused track changes nothing")
+    @Test("volume and mute apply to the audio output, and a rejected track changes nothing")
     func settings() throws {
         let content = StampedContent(StampedMedia())
         let pipeline = try play(content)

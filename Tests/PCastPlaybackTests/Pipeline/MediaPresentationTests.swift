@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("What is shown, heard and told, on virtual time")
+@Suite("Presentation on virtual time")
 struct MediaPresentationTests {
-    @Test("each picture is shown once, in its order and at its instant, and its sound is heard with it")
+    @Test("each frame is shown once, in order and in time, with its audio")
     func steady() throws {
         var stage = VirtualStage()
         stage.run(for: .milliseconds(100))
@@ -16,7 +16,7 @@ struct MediaPresentationTests {
         stage.presentation.play(at: begin)
         stage.run(for: .seconds(12))
         #expect(stage.shown.map(\.number) == Array(0..<300))
-        // Sound has to be on its way before it is heard: both begin by what the loudspeaker needs later.
+        // Audio must be written before it is heard, so both begin later by what the audio output needs.
         for shown in stage.shown.dropFirst() {
             let wanted = begin + .milliseconds(40) + stage.media.position(ofPicture: Int64(shown.number))
             #expect((shown.at - wanted).magnitude < .milliseconds(1))
@@ -29,7 +29,7 @@ struct MediaPresentationTests {
         #expect(stage.presentation.statistics.picturesDropped == 0 && stage.presentation.statistics.stalls == 0)
     }
 
-    @Test("it ends when the last picture has stood and the last sound was heard, and not before")
+    @Test("playback ends when the last frame and the last audio have been presented")
     func end() throws {
         var stage = VirtualStage(StampedMedia(duration: .seconds(2)))
         stage.presentation.play(at: stage.now)
@@ -45,14 +45,14 @@ struct MediaPresentationTests {
         #expect(stage.shown.last?.number == 59)
         #expect(stage.presentation.clock.playhead(at: stage.now).position == .seconds(2))
         #expect(stage.presentation.clock.playhead(at: stage.now).rate == 0)
-        // Told once, also where play is asked for again.
+        // The end is reported once, even if playback is requested again.
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(1))
         #expect(stage.kinds().filter { $0 == "ended" }.count == 1)
     }
 
     @Test(
-        "faster and slower playing takes as long as it should, and the sound keeps its step",
+        "playback at another rate takes the expected time, and audio stays synchronized",
         arguments: [
             0.25, 0.5, 1.5, 2, 4,
         ])
@@ -70,7 +70,7 @@ struct MediaPresentationTests {
             let wanted = Double(shown.number) * 0.04 / rate
             #expect(abs((shown.at - begin).seconds - wanted) < 0.001)
         }
-        // Made in pieces of 15 ms, one behind the other.
+        // Audio is produced in consecutive pieces of 15 ms.
         let length = stage.heard.reduce(TimeSpan.zero) { $0 + $1.sound.length }
         #expect(abs(length.seconds - 6 / rate) < 0.05)
         for (one, next) in zip(stage.heard, stage.heard.dropFirst().dropLast()) {
@@ -79,21 +79,21 @@ struct MediaPresentationTests {
         #expect(stage.presentation.statistics.picturesDropped == 0)
     }
 
-    @Test("where more pictures come than anybody sees, some are left out and none is late")
+    @Test("if there are more frames than can be displayed, some are omitted and none is late")
     func thinning() {
         var stage = VirtualStage(StampedMedia(duration: .seconds(4), picturesPerSecond: 60))
         stage.presentation.setRate(4, at: stage.now)
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(3))
         let intervals = zip(stage.shown.dropFirst(), stage.shown.dropFirst(2)).map { $1.at - $0.at }
-        // The last is shown in any case.
+        // The last frame is always shown.
         #expect(intervals.dropLast().allSatisfy { $0 >= .milliseconds(12) && $0 < .milliseconds(20) })
         #expect(stage.shown.last?.number == 239)
         #expect(stage.shown.count > 70 && stage.presentation.statistics.picturesDropped == 0)
         #expect(stage.presentation.statistics.picturesThinned + stage.shown.count == 240)
     }
 
-    @Test("a pause holds picture and sound, and both go on where they were")
+    @Test("a pause holds video and audio, and both resume at their position")
     func pause() throws {
         var stage = VirtualStage()
         stage.presentation.play(at: stage.now)
@@ -114,7 +114,7 @@ struct MediaPresentationTests {
         #expect(first.at == resumed + .milliseconds(40))
     }
 
-    @Test("a reader that does not keep up makes it wait: nothing is skipped, and it says so")
+    @Test("a slow reader makes playback wait and report it, and nothing is skipped")
     func stall() throws {
         var stage = VirtualStage()
         stage.gate = .seconds(2)
@@ -131,7 +131,7 @@ struct MediaPresentationTests {
         #expect(stage.kinds().suffix(2) == ["filled", "ended"])
         #expect(stage.shown.map(\.number) == Array(0..<300))
         #expect(stage.presentation.statistics.stalls == 1)
-        // What was heard is one line of sound with one hole.
+        // The audio that was heard is continuous except for one gap.
         var holes = 0
         for (one, next) in zip(stage.heard, stage.heard.dropFirst().dropLast()) {
             let gap = next.at - (one.at + one.sound.length)
@@ -140,7 +140,7 @@ struct MediaPresentationTests {
         #expect(holes == 1)
     }
 
-    @Test("having waited it goes on only when the content says that there is enough, but not for ever")
+    @Test("after a wait playback resumes when the content has enough, but not never")
     func resumption() {
         for enough in [true, false] {
             var stage = VirtualStage()
@@ -157,7 +157,7 @@ struct MediaPresentationTests {
         }
     }
 
-    @Test("having waited near its end it goes on as soon as all that is left is there")
+    @Test("after a wait near its end playback resumes as soon as the rest is present")
     func resumptionAtTheEnd() {
         var stage = VirtualStage()
         stage.gate = .seconds(9)
@@ -170,7 +170,7 @@ struct MediaPresentationTests {
         #expect(stage.kinds().last == "filled")
     }
 
-    @Test("a failure is told when what was read before it has been shown, and at once where nothing moves")
+    @Test("a failure is reported after the media before it, and at once while paused")
     func failure() throws {
         for isPlaying in [true, false] {
             var stage = VirtualStage()
@@ -179,7 +179,7 @@ struct MediaPresentationTests {
             if isPlaying { stage.presentation.play(at: stage.now) }
             stage.run(for: .seconds(4))
             if !isPlaying {
-                // It was not read that far.
+                // Playback did not get that far.
                 #expect(stage.kinds().last == "filled")
                 _ = stage.presentation.seek(to: .milliseconds(990), at: stage.now)
                 stage.run(for: .seconds(1))
@@ -194,7 +194,7 @@ struct MediaPresentationTests {
         }
     }
 
-    @Test("where one track ends before the other, the other goes on", arguments: [true, false])
+    @Test("if one track ends before the other, the other one continues", arguments: [true, false])
     func shorterTrack(_ soundIsShorter: Bool) {
         struct Item {
             var item: ContentItem
@@ -243,7 +243,7 @@ struct MediaPresentationTests {
         #expect(now - VirtualStage.origin < .milliseconds(4_100))
     }
 
-    @Test("a presenter that comes late drops nothing for some milliseconds, and catches up after a long hold")
+    @Test("a presenter that is late drops nothing for some milliseconds, and catches up after a long delay")
     func lateness() {
         var stage = VirtualStage(StampedMedia(duration: .seconds(5), picturesPerSecond: 60))
         var generator = SeededGenerator(seed: 3)
@@ -265,7 +265,7 @@ struct MediaPresentationTests {
         #expect((stage.media.position(ofPicture: Int64(stage.shown.last!.number)) - last).magnitude < .milliseconds(18))
     }
 
-    @Test("an hour of it neither wakes more often than pictures come, nor drifts")
+    @Test("in an hour it wakes no more often than there are frames, and does not drift")
     func economy() {
         var stage = VirtualStage(StampedMedia(duration: .seconds(600), picturesPerSecond: 25))
         stage.presentation.play(at: stage.now)

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import PCastPlayback
 
-/// Sees and hears what a pipeline does, on the real clock, and waits for it.
+/// Observes the effects of a pipeline on the real clock, and waits for them.
 final class PipelineWitness: AudioOutput {
     enum Sighting: Sendable {
         case picture(Int)
@@ -25,7 +25,7 @@ final class PipelineWitness: AudioOutput {
     private let state = Mutex(State())
     private let changed = WakeSignal()
 
-    // MARK: What it is handed
+    // MARK: Inputs
 
     func see(_ frame: VideoFrame) { note(.picture(TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1)) }
 
@@ -57,21 +57,21 @@ final class PipelineWitness: AudioOutput {
 
     func stop() { state.withLock { $0.isStopped = true } }
 
-    // MARK: What it says
+    // MARK: Results
 
     var sightings: [Sighting] { state.withLock { $0.sightings } }
     var heard: [(sound: AudioFrame, due: Instant)] { state.withLock { $0.heard } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
-    /// How often it was called by two at once, or after the end.
+    /// The number of concurrent calls, and of calls after the end.
     var overlaps: Int { state.withLock { $0.overlaps } }
-    /// From now on nothing may come.
+    /// Marks the end, after which no call may come.
     func isOver() { state.withLock { $0.isOver = true } }
 
     var pictures: [Int] { sightings.compactMap { if case .picture(let number) = $0 { number } else { nil } } }
     var events: [PipelineEvent] { sightings.compactMap { if case .event(let event) = $0 { event } else { nil } } }
     var words: [String] { events.compactMap(\.kind.word) }
 
-    /// Waits until something is so; no test should come to the end of the patience.
+    /// Waits until a condition is true. No test should reach the timeout.
     func wait(_ timeout: TimeSpan = .seconds(60), until isSo: (PipelineWitness) -> Bool) -> Bool {
         let deadline = MonotonicClock.now() + timeout
         while !isSo(self) {

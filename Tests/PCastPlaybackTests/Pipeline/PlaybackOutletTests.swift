@@ -9,7 +9,7 @@ import Testing
 
 @Suite("An outlet that plays elsewhere")
 struct PlaybackOutletTests {
-    /// Keeps what it shows, and may be held up by a frame.
+    /// Keeps the frames that it shows, and may be delayed by a frame.
     private final class Screen: RenderSurface {
         let shown = Mutex<[VideoFrame]>([])
         private let whileShowing: @Sendable (VideoFrame) -> Void
@@ -30,7 +30,7 @@ struct PlaybackOutletTests {
 
         var events: AsyncStream<SurfaceEvent> { AsyncStream { $0.finish() } }
 
-        /// Luma of what was shown last.
+        /// The luma of the last frame.
         var last: UInt8? { shown.withLock { $0.last }.map { $0.planeY[0] } }
     }
 
@@ -42,21 +42,21 @@ struct PlaybackOutletTests {
         return frame
     }
 
-    @Test("a screen that was cleared stays clear: a frame that is on its way then comes before that")
+    @Test("a cleared screen stays clear, because a frame that is being shown is completed before")
     func inFlight() throws {
         let outlet = PlaybackOutlet()
         let isCleared = WakeSignal()
         let workers = Mutex<[WorkerThread]>([])
         let isFirst = Atomic(true)
         let screen = Screen { frame in
-            // The first frame is on its way to the screen when somebody else clears it.
+            // The first frame is being shown when another thread clears the screen.
             guard frame.planeY[0] == 100, isFirst.exchange(false, ordering: .relaxed) else { return }
             let worker = try? WorkerThread(name: "clear") {
                 outlet.setAway(true)
                 isCleared.raise()
             }
             if let worker { workers.withLock { $0.append(worker) } }
-            // It comes through at once, or not before this frame is shown.
+            // The other thread succeeds at once, or only after this frame was shown.
             isCleared.wait(until: MonotonicClock.now() + .milliseconds(300))
         }
         outlet.show(Self.frame(100), on: screen)
@@ -68,7 +68,7 @@ struct PlaybackOutletTests {
         #expect(screen.last == 120, "it is seen again when the other place has ended")
     }
 
-    @Test("what is laid over a still picture is not seen on a screen that was cleared")
+    @Test("a graphic over a still frame is not shown on a cleared screen")
     func graphic() throws {
         let (outlet, screen) = (PlaybackOutlet(), Screen())
         outlet.show(Self.frame(90), on: screen)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Seeks, texts and windows, on virtual time")
+@Suite("Seeks, texts and windows on virtual time")
 struct PresentationSeekTests {
-    @Test("a seek shows the picture that stands there, while paused as while playing", arguments: [true, false])
+    @Test("a seek shows the frame at its position, whether paused or playing", arguments: [true, false])
     func exact(_ isPlaying: Bool) throws {
         var stage = VirtualStage()
         if isPlaying { stage.presentation.play(at: stage.now) }
@@ -24,7 +24,7 @@ struct PresentationSeekTests {
         if !isPlaying { #expect(stage.shown.count == 1) }
     }
 
-    @Test("of several seeks the last one counts, and nothing of the others is shown or told as theirs")
+    @Test("of several seeks the last one counts, and the others show and report nothing")
     func superseded() {
         var stage = VirtualStage()
         stage.presentation.play(at: stage.now)
@@ -39,7 +39,7 @@ struct PresentationSeekTests {
         #expect(stage.events.last?.event.epoch == last)
     }
 
-    @Test("what was read for an earlier place is not heard of, though it comes after the seek")
+    @Test("data that was read for an earlier position is ignored after a seek")
     func stale() {
         var stage = VirtualStage()
         stage.run(for: .milliseconds(10))
@@ -53,7 +53,7 @@ struct PresentationSeekTests {
         #expect(stage.landings.last == .seconds(5) && stage.events.last?.event.epoch == epoch)
     }
 
-    @Test("a seek before it was opened is where it begins")
+    @Test("a seek before the content is open determines the start")
     func early() {
         var stage = VirtualStage()
         let epoch = stage.presentation.seek(to: .seconds(4), at: stage.now)
@@ -62,7 +62,7 @@ struct PresentationSeekTests {
         #expect(stage.landings == [.seconds(4)] && stage.presentation.clock.epoch == epoch)
     }
 
-    @Test("to the very end: it lands there, and when played has ended; from there back it plays again")
+    @Test("a seek to the end completes and then ends, and a seek back from there plays again")
     func toTheEnd() {
         var stage = VirtualStage()
         stage.run(for: .milliseconds(10))
@@ -73,7 +73,7 @@ struct PresentationSeekTests {
         stage.presentation.play(at: stage.now)
         stage.run(for: .milliseconds(200))
         #expect(stage.kinds().last == "ended")
-        // A loop: from the end to the beginning, without a word of the time before.
+        // A loop from the end to the beginning reports nothing about the time before.
         for _ in 0..<3 {
             _ = stage.presentation.seek(to: .zero, at: stage.now)
             stage.presentation.play(at: stage.now)
@@ -84,7 +84,7 @@ struct PresentationSeekTests {
         }
     }
 
-    @Test("what cannot be gone about stays where it is, and who asked is answered")
+    @Test("media without seeking keep their position, and the seek fails")
     func notSeekable() {
         var stage = VirtualStage()
         stage.overview.seekableRange = nil
@@ -98,7 +98,7 @@ struct PresentationSeekTests {
         #expect(numbers == Array(0..<numbers.count))
     }
 
-    @Test("a seek while it waits for media does not wait for them where it goes")
+    @Test("a seek during a wait does not wait for the media of the old position")
     func seekOutOfStall() {
         var stage = VirtualStage()
         stage.gate = .seconds(2)
@@ -110,7 +110,7 @@ struct PresentationSeekTests {
         #expect(stage.kinds().suffix(2) == ["landed", "filled"])
     }
 
-    @Test("texts are shown over their time by the playhead, also when it was sought into the middle of one")
+    @Test("texts are shown for their time by the playhead, also after a seek into one")
     func subtitles() {
         var media = StampedMedia()
         media.subtitles = [
@@ -141,7 +141,7 @@ struct PresentationSeekTests {
         #expect(stage.kinds().contains("subtitle -"))
     }
 
-    @Test("metadata are handed out when the playhead comes to them, once each time that it does")
+    @Test("metadata are reported each time that the playhead reaches them")
     func metadata() {
         var media = StampedMedia()
         media.metadata = [300, 300, 2_000, 7_000].enumerated().map { index, milliseconds in
@@ -165,7 +165,7 @@ struct PresentationSeekTests {
         #expect(stage.kinds().filter { $0 == "metadata 0" }.count == 2)
     }
 
-    @Test("a live window that passes a slow viewer takes it along and says so, but leaves a paused picture alone")
+    @Test("a live window that passes a slow viewer moves it and reports this, but not a paused frame")
     func eviction() throws {
         var stage = VirtualStage(StampedMedia(duration: .seconds(60)))
         stage.overview.kind = .live
@@ -191,7 +191,7 @@ struct PresentationSeekTests {
     }
 
     @Test(
-        "tracks may be chosen while it plays: without sound it goes on by its pictures, without pictures by its sound")
+        "tracks can be changed during playback, which continues with video or audio alone")
     func selection() {
         var stage = VirtualStage()
         stage.presentation.play(at: stage.now)
@@ -207,7 +207,7 @@ struct PresentationSeekTests {
         #expect(numbers == Array(0..<numbers.count))
     }
 
-    @Test("sound alone lands, is told of ten times a second, and ends", arguments: [1.0, 2.0])
+    @Test("audio alone completes seeks, reports ten positions per second, and ends", arguments: [1.0, 2.0])
     func soundOnly(_ rate: Double) {
         var stage = VirtualStage(StampedMedia(duration: .seconds(4), picturesPerSecond: 0))
         stage.presentation.setRate(rate, at: stage.now)
@@ -218,7 +218,7 @@ struct PresentationSeekTests {
         #expect(abs(Double(told.count) - 40 / rate) <= 2)
     }
 
-    @Test("any order of commands leaves it where a plain seek would, and it never stops of itself", arguments: 1...40)
+    @Test("any order of commands has the result of a plain seek, and playback never stops by itself", arguments: 1...40)
     func anyOrder(_ seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         var stage = VirtualStage(StampedMedia(duration: .seconds(8)))

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import PCastPlayback
 
-/// A content of stamped media, deterministic: it can be made to wait at a place, to break off there, and be interrupted.
+/// A deterministic content of stamped media. It can wait at a position, fail there, and be interrupted.
 final class StampedContent: PlaybackContent {
     private struct State {
         var overview: ContentOverview?
@@ -22,9 +22,7 @@ final class StampedContent: PlaybackContent {
     private let state: Mutex<State>
     private let changed = WakeSignal()
 
-    /// - Parameters:
-    ///   - gate: how far it can be read at first.
-    ///   - failure: what there is instead of waiting there.
+    /// Creates a content that can be read up to `gate` at first. `failure` is thrown there instead of waiting.
     init(_ media: StampedMedia, gate: TimeSpan? = nil, failure: PlaybackError? = nil) {
         self.media = media
         state = Mutex(
@@ -37,13 +35,13 @@ final class StampedContent: PlaybackContent {
     var openings: Int { state.withLock { $0.openings } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Lets it be read up to here.
+    /// Allows reading up to a position.
     func open(gate: TimeSpan?) {
         state.withLock { $0.gate = gate }
         changed.raise()
     }
 
-    /// A window that has moved on, or whatever else is known now.
+    /// Changes the known properties, such as a window that has moved.
     func change(_ body: (inout ContentOverview) -> Void) {
         state.withLock { state in
             body(&state.told)

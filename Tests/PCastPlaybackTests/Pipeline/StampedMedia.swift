@@ -4,22 +4,22 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// Media that know what they are: each picture bears its number in a strip, and the sound is a tone whose samples tell their
-/// place by being counted.
+/// Media that identify themselves. Each frame has its number in a strip. The position of an audio sample follows from
+/// the tone.
 struct StampedMedia: Sendable {
     var duration = TimeSpan.seconds(10)
-    /// 0 for none.
+    /// The frame rate; 0 without video.
     var picturesPerSecond: Int64 = 30
     var hasSound = true
-    /// Of a frame of sound, as AAC has them.
+    /// The length of an audio frame, as with AAC.
     var soundLength: Int64 = 1_024
     var frequency = 440.0
     var subtitles: [(text: String, range: ClosedRange<TimeSpan>)] = []
     var metadata: [TimedMetadata] = []
-    /// Pictures from here on are of another size.
+    /// The position from which on frames have another size.
     var secondSize: TimeSpan?
 
-    /// A strip of nothing but zeros could not be read.
+    /// A strip of zeros could not be read, so the time is not zero.
     private static let origin = WallTime(millisecondsSinceEpoch: 0xFF_FF00)
     private static let pool = VideoFramePool(capacity: 64)
 
@@ -72,7 +72,7 @@ struct StampedMedia: Sendable {
     }
 }
 
-/// A place in stamped media: what is read next.
+/// A reading position in stamped media.
 struct StampedReading: Sendable {
     let media: StampedMedia
     private var nextPicture: Int64 = 0
@@ -89,7 +89,7 @@ struct StampedReading: Sendable {
         toldMetadata = Set(media.metadata.indices.filter { media.metadata[$0].position < position })
     }
 
-    /// Where what is read next lies; nil at the end.
+    /// The position of the next item; nil at the end.
     var position: TimeSpan? {
         let picture = nextPicture < media.pictureCount ? media.position(ofPicture: nextPicture) : nil
         let sound = nextSound < media.soundCount ? media.position(ofSound: nextSound) : nil

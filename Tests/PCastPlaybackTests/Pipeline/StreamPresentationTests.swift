@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A live stream as a player sees it, on virtual time")
+@Suite("A live stream in a player on virtual time")
 struct StreamPresentationTests {
     private static let origin = Instant(nanoseconds: 9_000_000_000)
     private static let captured = WallTime(millisecondsSinceEpoch: 1_780_000_000_000)
@@ -19,7 +19,7 @@ struct StreamPresentationTests {
         return words
     }
 
-    /// Pictures of 25 a second, the first of which the stream calls 90,000 ticks.
+    /// Shows frames at 25 per second, of which the first has a timestamp of 90,000 ticks.
     private mutating func show(_ numbers: Range<Int64>, ticks: Int64 = 90_000) {
         for number in numbers {
             now = Self.origin + .milliseconds(300 + 40 * number)
@@ -30,7 +30,7 @@ struct StreamPresentationTests {
         }
     }
 
-    @Test("it opens, lands with its first picture, and has the sender's time")
+    @Test("a stream opens, is ready with its first frame, and has the sender's time")
     mutating func time() {
         stream.opened([ContentTrack(id: .init(rawValue: "video"), kind: .video)])
         stream.play(at: now)
@@ -42,7 +42,7 @@ struct StreamPresentationTests {
         #expect(playhead.seekableRange == nil)
     }
 
-    @Test("when pictures stop it stands and says so, and goes on with the next")
+    @Test("when frames stop, playback stalls and reports it, and resumes with the next frame")
     mutating func stall() throws {
         stream.play(at: now)
         show(0..<10)
@@ -59,7 +59,7 @@ struct StreamPresentationTests {
         #expect(stream.clock.playhead(at: now).position == .milliseconds(41 * 40))
     }
 
-    @Test("a pause shows nothing and waits for nothing; the first picture is shown in any case")
+    @Test("a pause shows and awaits nothing, except that the first frame is always shown")
     mutating func pause() {
         #expect(stream.shows())
         show(0..<1)
@@ -71,7 +71,7 @@ struct StreamPresentationTests {
         #expect(stream.clock.playhead(at: now).position == .milliseconds(2_000))
     }
 
-    @Test("a stream that counts anew goes on from where it was")
+    @Test("a stream whose timestamps restart continues at its position")
     mutating func splice() {
         stream.play(at: now)
         show(0..<10)
@@ -81,7 +81,7 @@ struct StreamPresentationTests {
         #expect(after >= before + .milliseconds(360) && after <= before + .milliseconds(401))
     }
 
-    @Test("how it ended says whether it was played to its end", arguments: StreamEndedReason.allCases)
+    @Test("the reason of the end tells whether the stream was played to its end", arguments: StreamEndedReason.allCases)
     func end(_ reason: StreamEndedReason) {
         var copy = self
         copy.show(0..<3)
@@ -90,14 +90,14 @@ struct StreamPresentationTests {
             StreamEndedInfo(ender: .platform, reason: reason, reasonDescription: "why"), name: "x", at: copy.now)
         let isNormal = [.ended, .custom, .pcastStop, .appBackground].contains(reason)
         #expect(copy.words() == [isNormal ? "ended" : "failed"])
-        // Nothing comes after it.
+        // No event follows the end.
         copy.show(3..<9)
         copy.stream.failed(.notSeekable, at: copy.now)
         _ = copy.stream.seek()
         #expect(copy.words().isEmpty)
     }
 
-    @Test("what cannot be gone about in answers who asks with where it is")
+    @Test("a seek in media without seeking returns the current position")
     mutating func seek() {
         show(0..<1)
         _ = words()

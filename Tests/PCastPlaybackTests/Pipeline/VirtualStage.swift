@@ -2,7 +2,7 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// A presentation on virtual time with a reader beside it that takes no time, or waits where it is told to.
+/// A presentation on virtual time with a reader that takes no time, or waits where it is told to.
 struct VirtualStage {
     struct Shown {
         var number: Int
@@ -20,16 +20,16 @@ struct VirtualStage {
     var reading: StampedReading
     var presentation: MediaPresentation
     var now = VirtualStage.origin
-    /// How far the media can be read; nil to the end.
+    /// The position up to which the media can be read; nil for the end.
     var gate: TimeSpan?
-    /// What is thrown where the gate is.
+    /// The error that is thrown at the gate.
     var failure: PlaybackError?
     var overview: ContentOverview
-    /// How late the presenter comes to what is due.
+    /// The delay of the presenter.
     var lateness: () -> TimeSpan = { .zero }
 
     var shown: [Shown] = []
-    /// With what was withdrawn before it was heard left out.
+    /// The audio without what was withdrawn before it was heard.
     var heard: [Heard] = []
     var events: [(event: PipelineEvent, at: Instant)] = []
     var wakes = 0
@@ -43,7 +43,7 @@ struct VirtualStage {
         presentation.soundLead = lead
     }
 
-    /// Goes on until an instant.
+    /// Runs until an instant.
     mutating func run(until end: Instant) {
         while true {
             read()
@@ -63,7 +63,7 @@ struct VirtualStage {
 
     mutating func run(for span: TimeSpan) { run(until: now + span) }
 
-    /// Does what the reader would.
+    /// Performs the work of the reader.
     private mutating func read() {
         while true {
             switch presentation.readerTask() {
@@ -104,7 +104,7 @@ struct VirtualStage {
         }
     }
 
-    // MARK: What was told
+    // MARK: Reported events
 
     func kinds(of epoch: PlayheadEpoch? = nil) -> [String] {
         events.filter { epoch == nil || $0.event.epoch == epoch }.compactMap { $0.event.kind.word }
@@ -116,7 +116,7 @@ struct VirtualStage {
 }
 
 extension PipelineEvent.Kind {
-    /// Without positions, which are as many as pictures.
+    /// The name of the event; nil for positions, which are as many as frames.
     var word: String? {
         switch self {
         case .overview: "overview"

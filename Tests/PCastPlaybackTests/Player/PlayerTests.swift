@@ -21,7 +21,7 @@ struct PlayerTests {
         return transcript.take()
     }
 
-    @Test("a video that is set, played, paused, gone about in, toggled and played to its end")
+    @Test("a video can be set, played, paused, seeked, toggled and played to its end")
     func whole() async throws {
         #expect(player.state == .idle && player.video == nil && player.position == 0 && player.duration == 0)
         player.set(video: Video("a.mp4"), play: false)
@@ -54,7 +54,7 @@ struct PlayerTests {
         #expect(await told() == ["paused", "finished"] && player.position == 10)
         #expect(player.overlayState == .stopped)
 
-        // From its end it plays again from its beginning.
+        // From its end the video plays again from its beginning.
         player.toggle()
         #expect(script.calls.suffix(2) == ["seek 0.0", "play"])
         script.land()
@@ -68,7 +68,7 @@ struct PlayerTests {
         #expect(await told() == ["video none", "idle"] && script.isStopped)
     }
 
-    @Test("each picture moves the position, in seconds")
+    @Test("each frame updates the position, in seconds")
     func positions() async throws {
         let transcript = Transcript(hasProgress: true)
         player.addObserver(transcript)
@@ -87,11 +87,11 @@ struct PlayerTests {
         #expect(transcript.take() == expected)
         script.end()
         await player.settled()
-        // The end is where the media say that it is.
+        // The end is that of the media.
         #expect(transcript.take() == ["position 1.0", "paused", "finished"])
     }
 
-    @Test("observers are held weakly, told once however often they were added, and not at all once they were removed")
+    @Test("observers are held weakly and notified once, however often they are added, until they are removed")
     func observers() async throws {
         weak var gone: Transcript?
         do {
@@ -114,7 +114,7 @@ struct PlayerTests {
         #expect(await told() == ["muted false"])
     }
 
-    /// Commands from within what it is told, and takes itself off when it goes.
+    /// Sends commands while it is notified, and removes itself when it is released.
     private final class Commander: PlayerObserver {
         let player: Player
 
@@ -126,7 +126,7 @@ struct PlayerTests {
         func playerPlaybackFinished() { player.set(video: Video("next.mp4"), play: false) }
     }
 
-    @Test("who is told may command")
+    @Test("an observer may send commands")
     func commanding() async throws {
         let commander = Commander(player)
         player.addObserver(commander)
@@ -142,7 +142,7 @@ struct PlayerTests {
         withExtendedLifetime(commander) {}
     }
 
-    @Test("settings hold for all that is played, are brought within what there is, and are told when they change")
+    @Test("settings persist over items, are clamped, and report their changes")
     func settings() async throws {
         player.muted = true
         player.muted = true
@@ -164,7 +164,7 @@ struct PlayerTests {
         #expect(first.isStopped && second.volume == 0.25 && !second.isMuted && second.calls == ["play"])
     }
 
-    @Test("tracks are chosen among those that there are, and subtitles are told as they are shown")
+    @Test("tracks are selected among the available ones, and subtitles are reported as they are shown")
     func tracks() async throws {
         #expect(throws: PlaybackError.noTrack("s")) { try player.select(.init(rawValue: "s"), of: .subtitles) }
         player.set(video: Video("a.mkv"), play: true)
@@ -180,7 +180,7 @@ struct PlayerTests {
         script.tell(.subtitle("Hello"))
         script.tell(.subtitle("Hello"))
         #expect(await told() == ["subtitle Hello"] && player.subtitle == "Hello")
-        // Who leaves takes nothing along, and what is said of before is not heard any more.
+        // A seek removes the subtitle, and subtitles from before are not reported later.
         let before = script.playhead.epoch
         let seek = player.startSeek(to: .seconds(5))
         script.tell(.subtitle("Late"), of: before)
@@ -193,7 +193,7 @@ struct PlayerTests {
         #expect(await told().contains("subtitle none"))
     }
 
-    @Test("a list is played through; a player that loops begins it again, and one video without another session")
+    @Test("a list is played to its end, and a looping player begins again with another session")
     func lists() async throws {
         player.set(videos: [Video("a.mp4"), Video("b.mp4")], play: true)
         for expected in ["a.mp4", "b.mp4"] {
@@ -228,7 +228,7 @@ struct PlayerTests {
         #expect(one.calls == ["play"] + Array(repeating: ["seek 0.0", "play"], count: 3).flatMap { $0 })
     }
 
-    @Test("a stream of events has each in order but positions, and one of positions the newest")
+    @Test("a stream of events has all events except positions in order, and a stream of positions the newest one")
     func streams() async throws {
         var events = player.events().makeAsyncIterator()
         var positions = player.positions().makeAsyncIterator()
@@ -258,7 +258,7 @@ struct PlayerTests {
             ])
     }
 
-    @Test("a reader that stops reading is told no more at some time, and holds up nobody")
+    @Test("a reader that stops reading is eventually not notified any more, and delays nobody")
     func slowReader() async {
         let events = player.events()
         for step in 0..<5_000 { player.muted = step.isMultiple(of: 2) }
@@ -268,7 +268,7 @@ struct PlayerTests {
         #expect(await told().count == 5_000)
     }
 
-    @Test("who lets go of a player lets go of its pipeline and its listeners")
+    @Test("releasing a player releases its pipeline and its listeners")
     func letGo() async throws {
         var player: Player? = Player(scripts.factory)
         let events = try #require(player).events()

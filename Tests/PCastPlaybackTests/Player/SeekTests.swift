@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Going about")
+@Suite("Seeks")
 struct SeekTests {
     private let scripts = ScriptedPipelines()
     private let player: Player
@@ -19,28 +19,28 @@ struct SeekTests {
         return script
     }
 
-    @Test("a seek ends with its picture, and one that another took the place of is cancelled")
+    @Test("a seek ends with its frame, and one that is superseded is cancelled")
     func superseded() async throws {
         let script = try await opened()
         let first = player.startSeek(to: .seconds(2))
         let epoch = script.playhead.epoch
         let second = player.startSeek(to: .seconds(8))
         await #expect(throws: CancellationError.self) { try await first.landing }
-        // Its picture comes late, and is not heard.
+        // Its frame comes late and is ignored.
         script.tell(.landed(.seconds(2)), of: epoch)
         script.tell(.position(.milliseconds(2_100)), of: epoch)
         await player.settled()
         #expect(player.state == .playing(buffering: true) && player.overlayState == .seeking)
         script.land()
         #expect(try await second.landing == .seconds(8))
-        // Whoever asks late is told as well.
+        // A late waiter receives the result as well.
         #expect(try await second.landing == .seconds(8) && player.state.isPlaying)
         let beyond = player.startSeek(to: .seconds(99))
         script.land()
         #expect(try await beyond.landing == .seconds(10))
     }
 
-    @Test("media that are there before the picture of a seek do not end it")
+    @Test("media that arrive before the frame of a seek do not end the seek")
     func picture() async throws {
         let script = try await opened()
         let seek = player.startSeek(to: .seconds(2))
@@ -52,7 +52,7 @@ struct SeekTests {
         #expect(try await seek.landing == .milliseconds(1_960))
     }
 
-    @Test("before the media are open a seek waits for them, and nothing of the beginning is shown")
+    @Test("before the media are open a seek waits for them, and the beginning is not shown")
     func early() async throws {
         let transcript = Transcript(hasProgress: true)
         player.addObserver(transcript)
@@ -75,7 +75,7 @@ struct SeekTests {
             ])
     }
 
-    @Test("a seek to the end is at the end, where there is no picture")
+    @Test("a seek to the end completes at the end, where there is no frame")
     func toTheEnd() async throws {
         let script = try await opened()
         let seek = player.startSeek(to: .seconds(10))
@@ -83,7 +83,7 @@ struct SeekTests {
         #expect(try await seek.landing == .seconds(10))
         await player.settled()
         #expect(player.overlayState == .stopped && player.position == 10)
-        // The end of before a seek is none.
+        // An end from before a seek is ignored.
         let back = player.startSeek(to: .seconds(1))
         let epoch = PlayheadEpoch(number: script.playhead.epoch.number - 1)
         script.tell(.ended, of: epoch)
@@ -93,7 +93,7 @@ struct SeekTests {
         #expect(player.overlayState == .paused)
     }
 
-    @Test("where there is nothing to go about in a seek fails, and so it does when playing does")
+    @Test("a seek fails if the media cannot be seeked, or if playback fails")
     func failing() async throws {
         await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
         let script = try await opened(ContentOverview(kind: .live, tracks: [.picture]))
@@ -101,7 +101,7 @@ struct SeekTests {
         await #expect(throws: PlaybackError.notSeekable) { try await player.seekToLiveEdge() }
         #expect(script.calls == ["play"] && player.state.isPlaying)
         let second = try await opened()
-        // Nothing tells wall time.
+        // There is no wall-clock time.
         await #expect(throws: PlaybackError.notSeekable) {
             try await player.seek(to: WallTime(millisecondsSinceEpoch: 0))
         }
@@ -112,7 +112,7 @@ struct SeekTests {
         await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
     }
 
-    @Test("another video, and the end of the player, cancel a seek; whoever waits may be cancelled without it")
+    @Test("another video or the end of the player cancels a seek, and a waiting task may be cancelled alone")
     func cancelled() async throws {
         let script = try await opened()
         let seek = player.startSeek(to: .seconds(1))
@@ -129,7 +129,7 @@ struct SeekTests {
         await #expect(throws: CancellationError.self) { try await early.landing }
     }
 
-    @Test("numbers that are no time do no harm")
+    @Test("numbers that are not valid times have no effect")
     func numbers() async throws {
         let script = try await opened()
         for (seconds, landed) in [(Double.nan, 0.0), (-.infinity, 0), (.infinity, 10), (-1e300, 0), (3.5, 3.5)] {

@@ -2,7 +2,7 @@ import PCastCore
 
 @testable import PCastPlayback
 
-/// Finds fault with what is told: the rules that hold whatever happens.
+/// Checks events by the rules that always hold.
 final class EventJudge: PlaybackSessionConsumer, PlayerObserver {
     private struct Life {
         var session: PlaybackSession.ID
@@ -27,7 +27,7 @@ final class EventJudge: PlaybackSessionConsumer, PlayerObserver {
 
     var complaints: [String] { state.change { $0.complaints } }
 
-    // As a consumer it sees each event of sessions; as a reader of a stream all of them.
+    // As a consumer it receives the events of sessions, and as a reader of a stream all events.
     func didAdvance(to session: PlaybackSession) { judge(.videoChanged(session.video), session) }
     func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {
         judge(.durationChanged(duration), session)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that one at a time changes.
+/// A value that is protected by a mutex.
 final class Exclusive<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
 

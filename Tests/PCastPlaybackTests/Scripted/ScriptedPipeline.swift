@@ -2,8 +2,7 @@ import PCastCore
 import PCastPlayback
 import Synchronization
 
-/// A pipeline whose media are told by a test, on a time that is told as well. Where playback is, a real ``PlayheadClock``
-/// says.
+/// A pipeline whose media and time the test controls. A real ``PlayheadClock`` computes the playback position.
 final class ScriptedPipeline: PlaybackPipeline {
     private struct State {
         var clock = PlayheadClock(at: Instant(nanoseconds: 0))
@@ -26,9 +25,9 @@ final class ScriptedPipeline: PlaybackPipeline {
         self.state = Mutex(state)
     }
 
-    // MARK: What the player asks for
+    // MARK: Calls of the player
 
-    /// In their order.
+    /// The calls in order.
     var calls: [String] { state.withLock { $0.calls } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
     var isSetToPlay: Bool { state.withLock { $0.clock.isPlaying } }
@@ -66,9 +65,9 @@ final class ScriptedPipeline: PlaybackPipeline {
     }
     func stop() { state.withLock { $0.isStopped = true } }
 
-    // MARK: What the test lets happen
+    // MARK: Events of the test
 
-    /// Of the epoch as it is now, unless another is named; also after it was stopped, as what was on its way then comes.
+    /// Emits an event of the current epoch or of another one, even after a stop, as events that were on their way.
     func tell(_ kind: PipelineEvent.Kind, of epoch: PlayheadEpoch? = nil) {
         let now = state.withLock { $0.clock.epoch }
         handler(PipelineEvent(kind, of: epoch ?? now))
@@ -84,7 +83,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.overview(overview))
     }
 
-    /// The first picture of the epoch, where the playhead stands or elsewhere.
+    /// Shows the first frame of the epoch at the playhead or at another position.
     func land(at position: TimeSpan? = nil) {
         let landed = state.withLock { state in
             let landed = position ?? state.clock.playhead(at: state.now).position
@@ -95,7 +94,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.buffering(false))
     }
 
-    /// The first picture of the epoch is on the screen, and nothing behind it is there yet.
+    /// Shows the first frame of the epoch, while no data after it is present.
     func arrive() {
         let position = state.withLock { state in
             let position = state.clock.playhead(at: state.now).position
@@ -106,7 +105,7 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.arrived(position))
     }
 
-    /// Lets time go by, with a picture each tenth of a second; they move if it plays.
+    /// Lets time pass with a frame every tenth of a second. Frames advance if it plays.
     func run(_ seconds: Double) {
         for _ in 0..<Int((seconds * 10).rounded()) {
             let playhead = state.withLock { state in

@@ -4,15 +4,15 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Makes scripted pipelines, and remembers all of them.
+/// Creates scripted pipelines and keeps all of them.
 final class ScriptedPipelines: Sendable {
     private let made = Mutex<[ScriptedPipeline]>([])
     private let overlaps = Atomic(0)
 
-    /// Each was stopped before the next was made.
+    /// Whether each pipeline was stopped before the next was created.
     var haveNeverOverlapped: Bool { overlaps.load(ordering: .relaxed) == 0 }
 
-    /// Refuses an address that has "broken" in it.
+    /// The factory, which rejects addresses that contain "broken".
     var factory: PipelineFactory {
         PipelineFactory { source, handler throws(PlaybackError) in
             if source.address.contains("broken") { throw .unsupportedAddress(source.address) }
@@ -27,7 +27,7 @@ final class ScriptedPipelines: Sendable {
 
     var all: [ScriptedPipeline] { made.withLock { $0 } }
 
-    /// The one that was made last, when all that was asked for has come to pass.
+    /// Returns the newest pipeline after all requests have been processed.
     func last(_ player: Player) async throws -> ScriptedPipeline {
         await player.settled()
         return try #require(all.last)
@@ -35,7 +35,7 @@ final class ScriptedPipelines: Sendable {
 }
 
 extension ContentOverview {
-    /// Sound and pictures, so many seconds long.
+    /// Returns an overview of audio and video of a number of seconds.
     static func film(_ seconds: Double, tracks: [ContentTrack] = [.picture, .sound]) -> ContentOverview {
         let duration = TimeSpan(seconds: seconds)
         return ContentOverview(kind: .onDemand, tracks: tracks, duration: duration, seekableRange: .zero...duration)

@@ -2,22 +2,22 @@ import PCastCore
 import PCastPlayback
 import Synchronization
 
-/// What an observer and a consumer were told, each call a line.
+/// The calls that an observer and a consumer received, each as a line.
 final class Transcript: PlayerObserver, PlaybackSessionConsumer {
     private let lines = Mutex<[String]>([])
     /// Whether progress and positions are lines as well.
     private let hasProgress: Bool
     private let changed: @Sendable () -> Void
 
-    /// - Parameter changed: called after each line.
+    /// Creates a transcript. `changed` is called after each line.
     init(hasProgress: Bool = false, changed: @escaping @Sendable () -> Void = {}) {
         (self.hasProgress, self.changed) = (hasProgress, changed)
     }
 
-    /// What was said, and not yet taken.
+    /// The lines that have not been taken.
     var all: [String] { lines.withLock { $0 } }
 
-    /// What was said since this was asked last.
+    /// Returns the lines since the last call.
     func take() -> [String] {
         lines.withLock { lines in
             defer { lines = [] }

@@ -7,17 +7,17 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 12 of the playback reference, section 8, in what is of the player: it goes on for ever and holds no more for it. And
-/// scenario 13: many at once. `PCAST_FULL=1` makes it long, `PCAST_PLAY_MINUTES=120` as long as that.
-@Suite("Playing for long, and many at once", .serialized, .enabled(if: Program.hasFFmpeg))
+/// Endless playback with constant memory, and many concurrent players. `PCAST_FULL=1` makes the tests long, and
+/// `PCAST_PLAY_MINUTES=120` sets their duration.
+@Suite("Long and concurrent playback", .serialized, .enabled(if: Program.hasFFmpeg))
 struct ChannelStory {
     private static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"
-    /// So long; nil for so many rounds.
+    /// The duration in minutes; nil to play a number of rounds.
     private static let minutes = ProcessInfo.processInfo.environment["PCAST_PLAY_MINUTES"].flatMap { Int($0) }
     private static let rounds = isFull ? 600 : 40
 
     @Test(
-        "a list that loops at four times the speed leaves memory and descriptors as they were",
+        "a list that loops at four times the speed does not increase memory and descriptors",
         .timeLimit(.minutes(30 + (minutes ?? 0))))
     func loop() async throws {
         let folder = try TemporaryFolder()
@@ -62,7 +62,7 @@ struct ChannelStory {
             #expect(failures.withLock { $0 } == [])
         }
         #expect(shown.withLock { $0.count } >= rounds.count * 12, "twelve and more pictures a second of film")
-        // The first quarter is for what is made once. Other tests of the process come and go meanwhile.
+        // The first quarter includes one-time allocations. Other tests of the process start and end meanwhile.
         let (first, last) = (figures[0], figures[3])
         print(
             "a loop of \(rounds.count) rounds: \(figures.map { $0.memory >> 20 }) MiB, "
@@ -74,7 +74,7 @@ struct ChannelStory {
         following.cancel()
     }
 
-    @Test("fifty players at once each show their film through and tell it in order", .timeLimit(.minutes(3)))
+    @Test("fifty concurrent players each show their film completely and in order", .timeLimit(.minutes(3)))
     func many() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 4, rate: 5, dimensions: Dimensions(width: 320, height: 180))
@@ -86,7 +86,7 @@ struct ChannelStory {
         let listeners = stories.map { story in
             let heard = Exclusive(0)
             return PositionListener { [screen = story.screen] in
-                // What comes first after a picture is of that picture.
+                // The first event after a frame belongs to that frame.
                 let sights = screen.sights
                 let isNew = heard.change { count in
                     defer { count = sights.count }
@@ -116,7 +116,7 @@ struct ChannelStory {
     }
 }
 
-/// Counts what it is shown, and keeps nothing of it.
+/// Counts frames without keeping them.
 private final class CountingScreen: RenderSurface {
     private let seen: @Sendable (Int) -> Void
 
@@ -134,7 +134,7 @@ private final class CountingScreen: RenderSurface {
     var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }
 
-/// Hears positions as they come.
+/// Receives positions as they are reported.
 private final class PositionListener: PlaybackSessionConsumer {
     private let heard: @Sendable () -> Void
 

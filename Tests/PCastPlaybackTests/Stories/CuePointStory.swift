@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 3 of the playback reference, section 8.
-@Suite("Cue points are passed in play and in seeks both ways", .enabled(if: Program.hasFFmpeg))
+/// Cue points during playback and seeks, which a consumer receives.
+@Suite("Cue points in playback and seeks", .enabled(if: Program.hasFFmpeg))
 struct CuePointStory {
-    @Test("each move tells what lies in it, once and in one event", .timeLimit(.minutes(2)))
+    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(2)))
     func windows() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 8)
@@ -19,7 +19,7 @@ struct CuePointStory {
         player.set(video: Video(origin.uri("/s.m3u8"), cuePoints: points + [.afterContent()]), play: true)
         try await story.wait { story.stamp >= 25 }
         try await story.pause()
-        // From where the playhead was told to be last.
+        // The move starts at the last reported position.
         let left = try #require(story.positions.last)
         _ = try await player.seek(to: 6.0)
         await player.settled()
@@ -27,7 +27,7 @@ struct CuePointStory {
         _ = try await player.seek(to: 1.0)
         await player.settled()
         #expect(story.stamp == 25)
-        // Where a cue point stands, a seek that comes there passes it, and one that leaves there does not.
+        // A seek to the position of a cue point passes it, and one away from it does not.
         _ = try await player.seek(to: 2.0)
         _ = try await player.seek(to: 1.0)
         let passages = [
@@ -46,7 +46,7 @@ struct CuePointStory {
             #expect(line.hasPrefix(expected))
         }
         #expect(rest.last?.hasSuffix("to inf") == true)
-        // In play, a cue point is told with the first picture at it or behind it.
+        // During playback, a cue point is reported with the first frame at or after it.
         let passed = rest.dropLast().compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
         for (place, told) in zip([2.0, 5.0], passed) {
             #expect(told >= place && told < place + 0.5 && story.positions.contains(told))

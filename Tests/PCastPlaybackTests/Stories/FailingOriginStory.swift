@@ -5,20 +5,20 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 5 of the playback reference, section 8.
-@Suite("A server that gets slow, recovers, dies and comes back", .enabled(if: Program.hasFFmpeg))
+/// A server that becomes slow, recovers, stops and returns.
+@Suite("Recovery from a failing server", .enabled(if: Program.hasFFmpeg))
 struct FailingOriginStory {
-    /// What the server does to segments from a number on.
+    /// The impairments of segments from a number on.
     private struct Trouble: Sendable {
-        /// Seconds that each takes.
+        /// The delay of each segment in seconds.
         var slowness = 0
         var slowFrom = 2
-        /// None from here on is answered.
+        /// The first segment that is not answered.
         var missingFrom = 6
     }
 
     @Test(
-        "it stalls and recovers without losing a picture, fails when nothing comes, and is resumed where it was",
+        "playback stalls and recovers without losing a frame, fails without data, and resumes at its position",
         .timeLimit(.minutes(2)))
     func trouble() async throws {
         let folder = try TemporaryFolder()
@@ -41,7 +41,7 @@ struct FailingOriginStory {
         let player = story.player
         player.set(video: Video(origin.uri("/s.m3u8")), play: true)
 
-        // Slower than it is played.
+        // The server is slower than playback.
         try await story.wait(for: "+ stalled")
         #expect(player.state == .playing(buffering: true) && player.playhead?.rate == 0)
         trouble.change { $0.slowness = 0 }
@@ -51,27 +51,27 @@ struct FailingOriginStory {
         let recovered = try #require(lines.firstIndex(of: "+ recovered"))
         #expect(!lines[stalled...recovered].contains { $0.hasPrefix("progress") }, "nothing moves while it stands")
 
-        // A seek empties the buffer, and stalls nothing.
+        // A seek empties the buffer without a stall.
         let count = story.transcript.all.count
         _ = try await player.seek(to: 1.0)
         await player.settled()
         #expect(
             story.transcript.all.dropFirst(count).filter { $0.hasPrefix("+") } == ["+ bufferEmpty", "+ likelyToKeepUp"])
-        // The server is gone when all was loaded that it had: that is shown, and then it fails.
+        // The server stops after all its data was loaded. This is shown before playback fails.
         try await story.wait { origin.requests.contains("/s6.ts") }
         origin.stop()
         try await story.wait(for: "+ failedToPlayToEndTime")
         await player.settled()
         #expect(player.state == .idle)
         #expect(story.stamp == 6 * film.rate - 1, "everything that came was shown")
-        // Where it stood still nothing was lost and nothing shown twice; a machine that is held up may leave pictures out.
+        // After the stall no frame was lost or shown twice. A busy machine may drop frames.
         let seek = try #require(story.stamps.lastIndex(of: 25))
         for part in [story.stamps[..<seek], story.stamps[seek...]] {
             #expect(zip(part, part.dropFirst()).allSatisfy { $0 < $1 && $1 <= $0 + film.rate / 2 }, "\(part)")
         }
         let shown = story.stamps.count
 
-        // While it is gone, resuming fails, and may be tried again.
+        // While the server is gone, resuming fails and may be repeated.
         #expect(story.controller.resumeVideo())
         try await story.wait(for: "+ resumeFail")
         trouble.change { $0.missingFrom = .max }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Servers that mean harm, and media that are none: one player goes through them all.
+/// Malicious servers and invalid media, through which one player goes.
 @Suite("Broken media and hostile servers", .enabled(if: Program.hasFFmpeg))
 struct HostileServerStory {
     private let folder: TemporaryFolder
@@ -17,7 +17,7 @@ struct HostileServerStory {
         let coding = "-c:v libx264 -preset ultrafast -bf 2 -g 25 -c:a aac -shortest"
         try Program.runFFmpeg("\(inputs) \(coding) -movflags +faststart film.mp4", in: folder.path)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
-        // A file with a track that nobody decodes, and one without any picture or sound.
+        // These are a file with an unknown codec, and one without audio and video.
         var unknown = try folder.read("film.mp4")
         for (name, other) in [("avc1", "zzz1"), ("mp4a", "zzz2"), ("esds", "zzz3"), ("avcC", "zzz4")] {
             while let place = unknown.firstRange(of: Array(name.utf8)) {
@@ -30,7 +30,7 @@ struct HostileServerStory {
         try folder.write(Array(try folder.read("film.mp4").prefix(3_000)), to: "short.mp4")
     }
 
-    /// What becomes of what a server does.
+    /// The result of a server's behavior.
     private enum Outcome { case unreachable, refused, brokenPlaylist, notPlayable, brokeOff, anyFailure }
 
     private static let cases: [(String, Outcome)] = [
@@ -70,7 +70,7 @@ struct HostileServerStory {
         }
     }
 
-    @Test("each ends in the error that it is, and the player plays what it is given next", .timeLimit(.minutes(3)))
+    @Test("each case ends with its error, and the player plays the next item", .timeLimit(.minutes(3)))
     func errors() async throws {
         let origin = try origin()
         defer { origin.stop() }
@@ -99,7 +99,7 @@ struct HostileServerStory {
             following.cancel()
             let found = errors.withLock { $0 }
             #expect(found.count == 1 && found.first.map { Self.outcome($0, outcome) } == true, "\(name): \(found)")
-            // Each third time something else is played between, and at the end.
+            // After every third case, and at the end, another item is played.
             guard index % 3 == 2 || index == Self.cases.count - 1 else { continue }
             let before = story.transcript.all.count
             player.set(video: Video(origin.uri(index % 2 == 0 ? "/s.m3u8" : "/film.mp4")), play: true)
@@ -124,7 +124,7 @@ struct HostileServerStory {
         }
     }
 
-    @Test("a film of a server is gone about in by ranges, and plays through without them", .timeLimit(.minutes(1)))
+    @Test("a film of a server is seeked by ranges, and played without them", .timeLimit(.minutes(1)))
     func ranges() async throws {
         let folder = folder
         let ranges = Mutex<[Int]>([])

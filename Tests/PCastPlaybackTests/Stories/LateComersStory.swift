@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 4 of the playback reference, section 8.
-@Suite("Who comes in the middle of a film", .enabled(if: Program.hasFFmpeg))
+/// A consumer that is added during playback.
+@Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
 struct LateComersStory {
-    @Test("is told at once what is so, once, and of what happens only what comes", .timeLimit(.minutes(2)))
+    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(2)))
     func late() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 4)
@@ -37,7 +37,7 @@ struct LateComersStory {
         let positions = rest.compactMap { line in
             line.hasPrefix("progress ") ? Double(line.dropFirst("progress ".count)) : nil
         }
-        // Progress begins with the next picture, and with nothing of before.
+        // Progress begins with the next frame.
         #expect(positions.first.map { $0 * 25 >= Double(stamp) } == true && positions.last == .infinity)
         let happened = story.withoutStalls(rest.filter { !$0.hasPrefix("progress") })
         #expect(happened.map { String($0.prefix(14)) } == ["cue points 3.0", "+ end"])
@@ -45,7 +45,7 @@ struct LateComersStory {
         let states = ["playing, buffering", "playing", "paused", "finished"]
         #expect(seen.allSatisfy { $0.hasPrefix("position") || states.contains($0) })
         #expect(seen.suffix(2) == ["paused", "finished"] && seen.count > 20)
-        // Who was told already is not told again, and who leaves is told nothing.
+        // An observer is not notified twice, and not after its removal.
         player.removeObserver(observer)
         story.controller.removeSessionConsumer(consumer)
         let (told, observed) = (consumer.all.count, observer.all.count)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 6 of the playback reference, section 8.
-@Suite("A live programme with a window to go back in", .enabled(if: Program.hasFFmpeg))
+/// A live program whose window allows seeks back.
+@Suite("A live program with a window", .enabled(if: Program.hasFFmpeg))
 struct LiveStory {
     private static let window = 9
     private let folder: TemporaryFolder
@@ -17,7 +17,7 @@ struct LiveStory {
         hls = try HLSFilm(film, segmentSeconds: 1, in: folder)
     }
 
-    /// A server whose window slides with time, by a segment each second.
+    /// Starts a server whose window slides by a segment each second.
     private func origin() throws -> TestOrigin {
         let (folder, hls) = (folder, hls)
         let began = MonotonicClock.now()
@@ -32,7 +32,7 @@ struct LiveStory {
     }
 
     @Test(
-        "timecodes are of the picture that is shown; one goes back, to the edge, and is brought into the window again",
+        "timecodes are those of the shown frame, seeks work, and the window moves the position",
         .timeLimit(.minutes(2)))
     func window() async throws {
         let origin = try origin()
@@ -44,18 +44,18 @@ struct LiveStory {
         #expect(player.duration == .infinity && story.hasTold("session's duration inf"))
         let joined = story.stamp
         #expect(joined >= 6 * film.rate, "three target durations from the edge (RFC 8216, section 6.3.3)")
-        // Positions count from the beginning of the window as it was found.
+        // Positions count from the beginning of the initial window.
         let first = joined - Int((player.position * Double(film.rate)).rounded())
         try await story.wait { story.stamp >= joined + 12 }
 
-        // Back, as far as there is something.
+        // The seek goes back as far as possible.
         let range = try #require(player.playhead?.seekableRange)
         #expect(range.upperBound - range.lowerBound == .seconds(6 as Int64))
         let back = TimeSpan(seconds: player.position) - .seconds(3 as Int64)
         let landed = try await player.seek(to: back)
         #expect((landed - back).magnitude <= .milliseconds(100) && story.stamp < joined + 12)
         try await story.pause(first: first)
-        // By the time of day too.
+        // A seek by wall-clock time works, too.
         let moment = StampedFilm.captureTime + film.position(of: story.stamp + 5)
         _ = try await player.seek(to: moment)
         #expect(player.playhead?.timecode.map { ($0 - moment).magnitude <= .milliseconds(100) } == true)
@@ -67,7 +67,7 @@ struct LiveStory {
         #expect((latest - edge).magnitude <= .seconds(2 as Int64))
         #expect(Double(story.stamp - first) >= (edge.seconds - 0.1) * Double(film.rate))
 
-        // Paused for longer than the window is long: what stands there stays, and cannot be gone on with.
+        // The pause is longer than the window. The frame remains, but playback cannot resume from it.
         try await story.pause(first: first)
         let stamp = story.stamp
         try await story.wait { player.playhead?.isEvicted == true }
@@ -80,19 +80,19 @@ struct LiveStory {
         #expect(story.stamp > stamp + film.rate && !(player.playhead?.isEvicted ?? true))
         #expect(
             player.position >= window.lowerBound.seconds - 0.5 && player.position <= window.upperBound.seconds + 0.5)
-        // Who is brought into the window has not stalled.
+        // A player that is moved into the window has not stalled.
         let after = story.transcript.all.dropFirst(count).filter { $0.hasPrefix("+") }
         #expect(after.prefix(4) == ["+ playRequest", "+ play", "+ bufferEmpty", "+ likelyToKeepUp"])
         let gone = story.stamp
         try await story.wait { story.stamp >= gone + 5 }
         expectTimecodes(story, first)
-        // The window is told as it slides.
+        // The window is reported as it slides.
         #expect(story.told.count { $0.hasPrefix("ranges") } >= 4)
         await story.finish()
     }
 
-    /// With each picture the timecode was the moment at which it was made, by a picture; and the ends of the window those of
-    /// the ends of the range.
+    /// Expects that the timecode of each frame was its capture time within one frame, and that the ends of the window
+    /// equal the ends of the range.
     private func expectTimecodes(_ story: Story, _ first: Int) {
         let origin = StampedFilm.captureTime + film.position(of: first)
         let frame = TimeSpan.milliseconds(Int64(1_000 / film.rate))

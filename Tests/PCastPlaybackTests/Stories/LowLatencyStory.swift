@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A live programme by parts (RFC 8216bis), made as time goes: each part is there when its last picture was.
-@Suite("A live programme with low latency", .enabled(if: Program.hasFFmpeg))
+/// A live program by parts (RFC 8216bis) that is created in real time: each part exists after its last frame.
+@Suite("A live program with low latency", .enabled(if: Program.hasFFmpeg))
 struct LowLatencyStory {
     private static let partSeconds = 0.25
     private static let partsPerSegment = 8
-    /// How much there is when the test begins.
+    /// The number of parts at the start of the test.
     private static let head = 12
     private let film = StampedFilm(seconds: 40, rate: 20)
     private let folder: TemporaryFolder
@@ -22,12 +22,12 @@ struct LowLatencyStory {
                 + "-hls_fmp4_init_filename init.mp4 -hls_segment_filename p%d.m4s all.m3u8", in: folder.path)
     }
 
-    /// How many parts there are.
+    /// Returns the number of existing parts.
     private static func count(since began: Instant) -> Int {
         head + Int((MonotonicClock.now() - began).seconds / partSeconds)
     }
 
-    /// Waits, on a thread of the server's, until a part is there.
+    /// Waits on a server thread until a part exists.
     private static func wait(for part: Int, since began: Instant) {
         let signal = WakeSignal()
         let due = began + TimeSpan(seconds: Double(part + 1 - head) * partSeconds) + .milliseconds(1)
@@ -52,7 +52,7 @@ struct LowLatencyStory {
         return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p\(count).m4s\"\n"
     }
 
-    /// - Parameter outage: until when nothing is answered.
+    /// Starts a server that does not answer until the time in `outage`.
     private func origin(_ began: Instant, outage: Exclusive<Instant?> = Exclusive(nil)) throws -> TestOrigin {
         let folder = folder
         return try TestOrigin { request in
@@ -81,7 +81,7 @@ struct LowLatencyStory {
     }
 
     @Test(
-        "it is joined in the middle of a segment, and what is shown is a second and a half old at most",
+        "playback starts in the middle of a segment, with a latency of at most a second and a half",
         .timeLimit(.minutes(2)))
     func latency() async throws {
         let began = MonotonicClock.now()
@@ -94,18 +94,18 @@ struct LowLatencyStory {
         let first = story.stamp
         try await story.wait { story.stamp >= first + 4 * film.rate }
         story.player.pause()
-        // How old each picture was: the programme's edge is where time has come to.
+        // The age of each frame is relative to the program's edge at that time.
         let ages = story.sights.map { sight in
             Double(Self.head) * Self.partSeconds + (sight.instant - began).seconds
                 - Double(sight.stamp) / Double(film.rate)
         }
         let opening = try #require(story.sights.first).instant - asking
         print("low latency: first picture after \(opening), \(ages[ages.count / 2]) s old in the middle of it")
-        // The server's hold-back and a part; and what a busy machine takes to begin, or stands still for.
+        // The limit is the server's hold-back and a part, and the delay of a busy machine.
         let age = max(1.5, Self.partSeconds * 4 + opening.seconds)
         let isCalm = !story.life.contains("stalled")
         #expect(!isCalm || ages.count { $0 > age } * 10 <= ages.count, "\(ages.map { ($0 * 100).rounded() / 100 })")
-        // What lies before the place where it was joined was not asked for.
+        // Parts before the position at which playback joined were not requested.
         let asked = origin.requests.compactMap { $0.hasPrefix("/p") ? Int($0.dropFirst(2).dropLast(4)) : nil }
         let joined = first / (film.rate / 4) - Int(opening.seconds / Self.partSeconds) - 1
         #expect(asked.allSatisfy { $0 >= joined }, "\(asked), joined at \(joined)")
@@ -114,7 +114,7 @@ struct LowLatencyStory {
     }
 
     @Test(
-        "who had to wait catches up with the edge by playing faster, and who had to wait for long goes there",
+        "after a short stall playback catches up by a higher rate, and after a long one by a seek",
         .timeLimit(.minutes(2)))
     func pursuit() async throws {
         let began = MonotonicClock.now()
@@ -122,7 +122,7 @@ struct LowLatencyStory {
         let origin = try origin(began, outage: outage)
         defer { origin.stop() }
         let story = Story(rate: film.rate)
-        // How old the picture is that stands there now.
+        // Returns the age of the displayed frame.
         func age() -> Double {
             guard let sight = story.sights.last else { return .infinity }
             return Double(Self.head) * Self.partSeconds + (MonotonicClock.now() - began).seconds
@@ -144,7 +144,7 @@ struct LowLatencyStory {
         let caught = (story.stamp, MonotonicClock.now())
         let rate = Double(caught.0 - begin) / story.rate / (caught.1 - moment).seconds
         print("low latency: \(usual) s old, \(late) s after a stall, caught up in \(caught.1 - moment) at \(rate)")
-        // Played faster, or, where a busy machine made it later still, gone to.
+        // Playback was faster, or a busy machine made it so late that it seeked.
         #expect(late <= usual + 0.5 || rate > 1.02)
 
         outage.change { $0 = MonotonicClock.now() + .seconds(5 as Int64) }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 1 of the playback reference, section 8.
-@Suite("A film is played, paused, gone about in and played to its end", .enabled(if: Program.hasFFmpeg))
+/// A film on demand.
+@Suite("A film on demand", .enabled(if: Program.hasFFmpeg))
 struct OnDemandStory {
-    @Test("what is on the screen is what the position says, and all is told in order", .timeLimit(.minutes(2)))
+    @Test("the displayed frame matches the position, and all events are in order", .timeLimit(.minutes(2)))
     func film() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 6)
@@ -30,7 +30,7 @@ struct OnDemandStory {
         let landed = try await player.seek(to: 3.0)
         #expect(landed == 3 && player.position == 3 && story.stamps.dropFirst(paused).allSatisfy { $0 == 75 })
         #expect(story.stamp == 75 && player.state == .paused(buffering: false))
-        // Back, where the same pictures are decoded again.
+        // A seek back decodes the same frames again.
         #expect(try await player.seek(to: 0.52) == 0.52)
         #expect(story.stamp == 13)
         _ = try await player.seek(to: 3.0)
@@ -48,7 +48,7 @@ struct OnDemandStory {
         #expect(abs(player.position - 6) < 0.05 && player.position == player.duration)
         #expect(player.state == .paused(buffering: false) && player.overlayState == .stopped)
         let rest = story.stamps.dropFirst(before)
-        // A machine that is held up may leave pictures out; none comes twice or out of turn.
+        // A busy machine may omit frames. None comes twice or out of order.
         #expect(zip(rest, rest.dropFirst()).allSatisfy { $0 < $1 } && rest.count > 40)
         expectSteps(story)
 
@@ -58,13 +58,13 @@ struct OnDemandStory {
                 "playing", "paused", "paused, buffering", "paused", "paused, buffering", "paused", "paused, buffering",
                 "paused", "playing", "paused", "playing", "paused", "finished",
             ])
-        // Played once more, it begins at its beginning.
+        // Another playback begins at the beginning.
         player.play()
         try await story.wait { story.stamps.dropFirst(before + rest.count).first == 0 && story.stamp >= 5 }
         await story.finish()
     }
 
-    /// With each picture, the position was its own; a machine that is held up shows some late.
+    /// Expects that each frame was shown at its position. A busy machine shows some late.
     private func expectSteps(_ story: Story) {
         let apart = story.sights.compactMap { sight in
             sight.playhead.map { abs($0.position.seconds * story.rate - Double(sight.stamp)) }
@@ -72,7 +72,7 @@ struct OnDemandStory {
         #expect(apart.count { $0 > 1.01 } * 10 <= apart.count, "\(apart)")
     }
 
-    @Test("observers are held weakly, and a player that is let go of is gone with its threads", .timeLimit(.minutes(2)))
+    @Test("observers are held weakly, and a released player ends its threads", .timeLimit(.minutes(2)))
     func leaks() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 2)

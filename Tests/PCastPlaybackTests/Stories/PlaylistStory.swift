@@ -4,8 +4,8 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Scenario 2 of the playback reference, section 8.
-@Suite("A list of a file, a playlist and a playlist of sound is played through", .enabled(if: Program.hasFFmpeg))
+/// A list of a file, a playlist and an audio playlist.
+@Suite("Lists of items", .enabled(if: Program.hasFFmpeg))
 struct PlaylistStory {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
@@ -29,7 +29,7 @@ struct PlaylistStory {
     private func video(_ name: String) -> Video { Video(origin.uri("/\(name)")) }
 
     @Test(
-        "by itself: one session each, media types by the rule, the next item loaded once and ahead",
+        "an advancing list has one session per item, and loads the next item once and in advance",
         .timeLimit(.minutes(2)))
     func advancing() async throws {
         defer { origin.stop() }
@@ -37,7 +37,7 @@ struct PlaylistStory {
         story.controller.autoAdvance = true
         story.controller.autoPlay = true
         story.controller.setVideos([video("a.mp4"), video("b.m3u8"), video("c.m3u8")])
-        // Before the first film has ended, the second one's first segment was asked for.
+        // The second film's first segment is requested before the first film has ended.
         try await story.wait { story.stamp >= 40 }
         try await story.wait { origin.requests.contains("/b0.ts") }
         #expect(!story.hasTold("+ end"))
@@ -52,7 +52,7 @@ struct PlaylistStory {
         let stamps = story.stamps
         #expect(zip(stamps, stamps.dropFirst()).allSatisfy { $0 < $1 })
         #expect(stamps.contains(film.count - 1) && stamps.contains(1_000) && stamps.last == 1_000 + second.count - 1)
-        // From the last picture of one to the first of the next is no gap that anybody sees: a picture stands for 40 ms.
+        // Between the last frame of an item and the first of the next there is no visible gap. A frame lasts 40 ms.
         let next = try #require(stamps.firstIndex(of: 1_000))
         let gap = story.sights[next].instant - story.sights[next - 1].instant
         #expect(gap < .milliseconds(400), "\(gap)")
@@ -60,7 +60,7 @@ struct PlaylistStory {
     }
 
     @Test(
-        "when asked to: nothing goes on by itself, what is inserted is next, and nothing comes behind the last",
+        "without automatic advance nothing starts by itself, and an inserted item is next",
         .timeLimit(.minutes(2)))
     func stepping() async throws {
         defer { origin.stop() }
@@ -88,7 +88,7 @@ struct PlaylistStory {
         await story.finish()
     }
 
-    @Test("a broken item fails as what it is, and the next one is played", .timeLimit(.minutes(2)))
+    @Test("a broken item fails with its reason, and the next one is played", .timeLimit(.minutes(2)))
     func broken() async throws {
         defer { origin.stop() }
         let story = Story()
@@ -96,7 +96,7 @@ struct PlaylistStory {
         controller.autoAdvance = true
         controller.autoPlay = true
         controller.setVideos([video("a.mp4"), video("none.m3u8"), video("page.m3u8"), video("b.m3u8")])
-        // What is broken is found out ahead, and told when its turn has come.
+        // A broken item is detected in advance, and reported when it is due.
         try await story.wait(for: "+ end")
         try await story.wait(for: "+ fail")
         await story.player.settled()

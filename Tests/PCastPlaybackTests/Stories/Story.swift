@@ -5,21 +5,21 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A player that plays real media to its end: what its screen showed, what was told, and a place to wait for either. The
-/// decoded pictures are the oracle, not what the player says of itself.
+/// A player that plays real media to its end: its displayed frames, its notifications, and waits for either. The
+/// decoded frames are the reference, not the player's own reports.
 final class Story: Sendable {
-    /// Of the sessions, as a consumer hears it, positions included.
+    /// The calls of the sessions to a consumer, including positions.
     let transcript: Transcript
     let screen: StoryScreen
     let judge = EventJudge()
     let controller: PlaybackController
-    /// Pictures a second of what is played.
+    /// The frame rate of what is played.
     let rate: Double
     private let changes = ChangeSignal()
 
     var player: Player { controller.player }
 
-    /// - Parameter patience: how long nothing of a segment may come.
+    /// Creates a story. The timeout is the maximum time without data of a segment.
     init(rate: Int = 25, timeout: Duration = .seconds(10)) {
         let changes = changes
         self.rate = Double(rate)
@@ -33,34 +33,34 @@ final class Story: Sendable {
         screen.watch(controller.player)
     }
 
-    /// An observer that can be waited for as well.
+    /// Returns an observer for which tests can wait.
     func observer() -> Transcript { Transcript { [changes] in changes.raise() } }
 
-    /// Ends what is played, and says whether the rules held that hold whatever happens.
+    /// Ends playback, and checks the rules that always hold.
     func finish() async {
         player.reset()
         await player.settled()
         #expect(judge.complaints == [])
     }
 
-    // MARK: What was shown and told
+    // MARK: Displayed frames and notifications
 
     var sights: [StoryScreen.Sight] { screen.sights }
     var stamps: [Int] { sights.map(\.stamp) }
-    /// The number of the picture that stands on the screen; -1 before the first.
+    /// The number of the displayed frame; -1 before the first one.
     var stamp: Int { stamps.last ?? -1 }
 
-    /// What was told, without positions.
+    /// The calls without positions.
     var told: [String] { transcript.all.filter { !$0.hasPrefix("progress") } }
-    /// The events of the sessions' lives, in short.
+    /// The life-cycle events of the sessions, abbreviated.
     var life: [String] { transcript.all.filter { $0.hasPrefix("+ ") }.map { String($0.dropFirst(2)) } }
 
-    /// Where playback was told to be, infinite at both ends.
+    /// The reported positions, unbounded at both ends.
     var positions: [Double] {
         transcript.all.compactMap { $0.hasPrefix("progress ") ? Double($0.dropFirst("progress ".count)) : nil }
     }
 
-    /// What was told but for stalls: the test's machine may be busy with others, and stand still for a moment.
+    /// Returns lines without stalls, because a busy machine may cause them.
     func withoutStalls(_ lines: [String]) -> [String] {
         var left: [String] = []
         for line in lines {
@@ -81,15 +81,16 @@ final class Story: Sendable {
         transcript.all.dropFirst(count).contains { $0.hasPrefix(line) }
     }
 
-    /// How many pictures the position is ahead of the one that is shown.
+    /// Returns the number of frames by which the position is ahead of the displayed frame.
     func lead(of position: Double, first: Int = 0) -> Double { position * rate - Double(stamp - first) }
 
-    /// What is shown is what is said to be, by a picture.
+    /// Whether the displayed frame matches the reported position, within one frame.
     func isInStep(first: Int = 0) -> Bool { abs(lead(of: player.position, first: first)) <= 1.01 }
 
     // MARK: Waiting
 
-    /// Waits until something is so, which is looked at whenever something was shown or told. The suite's time limit ends it.
+    /// Waits until a condition is true, which is checked after each frame and event. The suite's time limit ends the
+    /// wait.
     func wait(
         _ sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool
     ) async throws {
@@ -106,14 +107,14 @@ final class Story: Sendable {
         }
     }
 
-    /// Waits for a line that begins so, of those behind the first `count`.
+    /// Waits for a line that begins with a text, after the first `count` lines.
     func wait(
         for line: String, after count: Int = 0, _ sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         try await wait(sourceLocation) { hasTold(line, after: count) }
     }
 
-    /// Pauses, and waits until the picture stands that the position names.
+    /// Pauses, and waits until the frame at the position is displayed.
     func pause(first: Int = 0, _ sourceLocation: SourceLocation = #_sourceLocation) async throws {
         player.pause()
         await player.settled()

@@ -5,13 +5,13 @@ import Synchronization
 
 @testable import PCastPlayback
 
-/// A screen that reads the number in each picture it is shown, and notes where playback said to be at that moment.
+/// A screen that reads the number of each frame, and records the position that playback reported then.
 final class StoryScreen: RenderSurface {
     struct Sight: Sendable {
-        /// The picture's own number; -1 where it cannot be read.
+        /// The number of the frame; -1 if it cannot be read.
         var stamp: Int
         var instant: Instant
-        /// What the player's playhead was when the picture came.
+        /// The player's playhead when the frame arrived.
         var playhead: Playhead?
     }
 
@@ -27,7 +27,7 @@ final class StoryScreen: RenderSurface {
 
     func watch(_ player: Player) { state.withLock { $0.player = player } }
 
-    /// All that was shown, in order.
+    /// All shown frames in order.
     var sights: [Sight] { state.withLock { $0.sights } }
 
     func show(_ frame: VideoFrame) {
@@ -37,7 +37,7 @@ final class StoryScreen: RenderSurface {
         changed()
     }
 
-    /// Of no effect: nobody sees it.
+    /// The arrangement, which has no effect because nobody sees the surface.
     var arrangement: FrameArrangement {
         get { FrameArrangement() }
         set {}

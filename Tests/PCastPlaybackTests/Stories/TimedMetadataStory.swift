@@ -3,11 +3,10 @@ import Testing
 
 @testable import PCastPlayback
 
-/// The timecode of the playback reference, sections 2 and 6: what encoders write into the stream is told when its moment is
-/// shown, and says what time it is.
-@Suite("What media say of their moments is told when these are shown", .enabled(if: Program.hasFFmpeg))
+/// Timecodes of encoders in the stream are reported when their frame is shown, and state the time.
+@Suite("Timed metadata is reported with its frames", .enabled(if: Program.hasFFmpeg))
 struct TimedMetadataStory {
-    /// What a player told of metadata since this was asked last: up to an event that is made for it.
+    /// Collects a player's metadata events since the last call, up to an event that is made for it.
     private struct Listener {
         let player: Player
         var events: AsyncStream<PlayerEvent>.Iterator
@@ -27,7 +26,7 @@ struct TimedMetadataStory {
     }
 
     @Test(
-        "of timed ID3 each tag is told once as playback passes it, and again when it comes there again",
+        "each timed ID3 tag is reported when playback passes it, and again at the next pass",
         .timeLimit(.minutes(2)), arguments: ["s.m3u8", "film.ts"])
     func tags(_ name: String) async throws {
         let folder = try TemporaryFolder()
@@ -45,10 +44,10 @@ struct TimedMetadataStory {
         let stamp = try #require(story.stamps.last { $0 < 110 })
         let passed = await listener.take().values
         #expect(tagged.values.starts(with: passed))
-        // Nothing before its picture; and when a picture behind it was shown, it had been told.
+        // No tag is reported before its frame, and each one before the next frame is shown.
         let expected = tagged.values(before: Double(stamp - 1) / 25)
         #expect((expected.count...(expected.count + 1)).contains(passed.count), "\(passed.count) at \(stamp)")
-        // Where it stands nothing is told, though it has been read.
+        // While paused no tag is reported, although it has been read.
         _ = try await player.seek(to: 2.4)
         #expect(await listener.take().isEmpty)
         player.play()
@@ -57,7 +56,7 @@ struct TimedMetadataStory {
         #expect(rest.values == tagged.values.filter { !tagged.values(before: 2.4).contains($0) })
         #expect(rest.allSatisfy { $0.epoch == player.playhead?.epoch })
 
-        // The pictures are the oracle of what time it was said to be.
+        // The frames are the reference for the reported time.
         let frame = TimeSpan.milliseconds(41)
         let apart = story.sights.compactMap { sight in
             sight.playhead?.timecode.map {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// A screen that finds the picture on black.
+/// A screen that finds the frame on black.
 private final class FrameScreen: RenderSurface {
     struct Sight: Sendable, Equatable {
         var left: Int
@@ -25,7 +25,7 @@ private final class FrameScreen: RenderSurface {
     func show(_ frame: VideoFrame) {
         let (columns, rows) = (frame.dimensions.width, frame.dimensions.height)
         var (left, right, top, bottom) = (columns, -1, rows, -1)
-        // The pictures' luma is 40 at least, black's 16.
+        // The luma of frames is at least 40, and that of black is 16.
         for row in 0..<rows {
             for column in 0..<columns where frame.planeY[row * frame.strideY + column] > 28 {
                 (left, right) = (min(left, column), max(right, column))
@@ -46,10 +46,10 @@ private final class FrameScreen: RenderSurface {
     var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }
 
-/// Scenario 8 of the playback reference, section 8, with the picture as the oracle.
-@Suite("The picture makes room for an overlay", .enabled(if: Program.hasFFmpeg))
+/// The scaling of the video for an overlay, checked by the displayed frames.
+@Suite("The video makes room for an overlay", .enabled(if: Program.hasFFmpeg))
 struct VideoScaleStory {
-    @Test("it goes smoothly to its corner while it plays and while it stands, and comes back", .timeLimit(.minutes(2)))
+    @Test("the video moves smoothly to its corner and back, both playing and paused", .timeLimit(.minutes(2)))
     func squeeze() async throws {
         let folder = try TemporaryFolder()
         let film = StampedFilm(seconds: 6)
@@ -95,10 +95,10 @@ struct VideoScaleStory {
         try await wait { isNear(screen.sights.last, corner) }
         try await wait { told.change { $0 } == [half] }
         let way = screen.sights.dropFirst(before)
-        // To the corner on the right, and never back.
+        // It moves to the corner on the right without turning back.
         #expect(zip(way, way.dropFirst()).allSatisfy { $0.width >= $1.width && $0.left <= $1.left }, "\(way)")
 
-        // Also while nothing else is shown.
+        // It moves even if no other frame is shown.
         player.pause()
         await player.settled()
         let standing = screen.sights.count
@@ -107,7 +107,7 @@ struct VideoScaleStory {
         let back = screen.sights.dropFirst(standing)
         #expect(zip(back, back.dropFirst()).allSatisfy { $0.width <= $1.width && $0.left >= $1.left }, "\(back)")
         #expect(back.contains { $0.width > 164 && $0.width < 316 }, "there was something in between")
-        // At once, to where it cannot be seen, and what is no scale.
+        // A change without duration, a scale of zero and an invalid scale.
         #expect(player.setVideoScale(VideoScale(scaleX: 0, scaleY: 0)))
         try await wait { (screen.sights.last?.width ?? 1) <= 0 }
         #expect(!player.setVideoScale(VideoScale(scaleX: 1.5, scaleY: 1)))

@@ -2,7 +2,7 @@ import PCastCore
 import PCastPlayback
 
 extension ContentOverview {
-    /// Of a live programme whose position zero was made at 1000 s.
+    /// A live program whose position zero was recorded at 1000 s.
     static let datedProgramme: ContentOverview = {
         let anchor = TimecodeAnchor(
             position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)

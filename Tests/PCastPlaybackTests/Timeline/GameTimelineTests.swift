@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A game's timeline as a player's viewer sees it")
+@Suite("A game's timeline for a player's viewer")
 struct GameTimelineTests {
     private final class Delegate: EventSendableDelegate {
         let told = Exclusive<[String]>([])
@@ -63,7 +63,7 @@ struct GameTimelineTests {
         return script.log
     }
 
-    @Test("events come with their picture, are corrected when they were, go back with a seek, and are cue points")
+    @Test("events come with their frame, are corrected, go back with a seek, and are cue points")
     func gated() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let consumer = Transcript()
@@ -77,7 +77,7 @@ struct GameTimelineTests {
         connection.begin(try game())
         try await subscribed
         #expect(timeline.newest == SequenceNumber(3))
-        // Who comes to a picture that stands knows what is known there.
+        // A timeline that starts at a paused frame has the events that are known there.
         #expect(await told(timeline) == ["gameInfo unknown Arena"])
         script.run(0.9)
         #expect(await told(timeline) == [])
@@ -93,7 +93,7 @@ struct GameTimelineTests {
         #expect(session.cuePoints.count == 1)
         #expect(session.cuePoints[0].properties["description"] == "corrected")
         #expect(consumer.take().filter { $0.hasPrefix("cue") }.isEmpty)
-        // Nothing changes before the picture there is seen.
+        // Nothing changes before the frame there is shown.
         player.startSeek(to: .seconds(12))
         #expect(await told(timeline) == [])
         script.land()
@@ -110,7 +110,7 @@ struct GameTimelineTests {
         await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
     }
 
-    @Test("the first picture of a seek counts as soon as it is seen; what comes on the way waits for it")
+    @Test("the first frame of a seek counts as soon as it is shown, and later events wait for it")
     func arrived() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
@@ -123,13 +123,13 @@ struct GameTimelineTests {
         connection.begin(log.log)
         try await subscribed
         #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
-        // Of what is told while it seeks it is not known whether it belongs to the picture that is there by then.
+        // For events that arrive during a seek it is unknown whether they belong to the frame after it.
         player.startSeek(to: .seconds(10))
         try log.put("c", at: 1_012, recorded: 1_019, "three")
         connection.say(.changes(Array(log.log.changes(since: SequenceNumber(2)))))
         await wait(for: timeline, 3)
         #expect(await told(timeline) == [])
-        // There is not enough to go on with; but it is seen.
+        // There is not enough data to continue, but the frame is visible.
         script.arrive()
         #expect(await told(timeline) == ["gameEvent deleted twoseek"])
         script.land()
@@ -140,7 +140,7 @@ struct GameTimelineTests {
         timeline.shutdown()
     }
 
-    @Test("nothing is asked for before it is subscribed to; a spoiler tells everything at once")
+    @Test("nothing is requested before the subscription, and a spoiler reports everything at once")
     func spoiler() async throws {
         let timeline = GameTimeline(
             TimelineConfiguration(leagueName: "NHL", gameId: "1", spoiler: true), player: player, source: service)
@@ -155,7 +155,7 @@ struct GameTimelineTests {
             if lines.count == 2 { break }
         }
         #expect(lines == ["unknown game Arena", "added goal corrected"])
-        // Its places are known with the first picture.
+        // The positions are known with the first frame.
         let script = try await play()
         script.land(at: .seconds(1))
         #expect(await told(timeline) == [])
@@ -163,7 +163,7 @@ struct GameTimelineTests {
         timeline.shutdown()
     }
 
-    @Test("it comes again with what it has, and takes nothing twice; another log is begun anew")
+    @Test("a reconnect sends what is known and receives nothing twice, and another log starts over")
     func resumed() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
@@ -179,14 +179,14 @@ struct GameTimelineTests {
         try log.put("b", at: 1_002, "two")
         let second = try await connection()
         #expect(second.since == 1 && second.log == "log")
-        // What it has already comes as well, as from a service that does not know.
+        // Known revisions arrive again, as from a service that does not know the client's state.
         second.say(.begin(TimelineLogID("log"), newest: log.log.newest, from: .none))
         second.say(.changes(log.log.revisions))
         await wait(for: timeline, 2)
         #expect(await told(timeline) == ["gameEvent added two"])
         second.say(.behind(newest: SequenceNumber(5)))
         second.end()
-        // A gap is seen, and everything asked for anew.
+        // A gap is detected, and everything is requested again.
         let third = try await connection()
         #expect(third.since == 2)
         third.say(.begin(TimelineLogID("log"), newest: SequenceNumber(9), from: SequenceNumber(2)))
@@ -203,7 +203,7 @@ struct GameTimelineTests {
         await wait(for: timeline, 2)
         #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
         fourth.end()
-        // The service has lost its disk, and begins another log.
+        // The service lost its disk and starts another log.
         var other = TimelineScript()
         try other.put("c", at: 1_003, "three")
         let fifth = try await connection()
@@ -219,7 +219,7 @@ struct GameTimelineTests {
         while timeline.newest.value != newest, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test("where there is no such game, or nobody answers, it says so, and may be tried again")
+    @Test("an unknown game or a missing answer is reported, and can be retried")
     func refused() async throws {
         let none = GameTimeline(configuration, player: player, source: ScriptedTimelines(exists: false))
         #expect(await !none.canSubscribeEvents())
@@ -240,7 +240,7 @@ struct GameTimelineTests {
         await #expect(throws: TimelineTrouble.self) { try await nameless.subscribeEvents() }
     }
 
-    @Test("another video takes everything back; what it was told of is where its own pictures are")
+    @Test("another video withdraws everything, and its own times apply")
     func anotherVideo() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
@@ -251,7 +251,7 @@ struct GameTimelineTests {
         #expect(await told(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
         player.set(video: Video("https://a.example/film.mp4"), play: true)
         #expect(await told(timeline) == ["gameEvent deleted correctedseek"])
-        // Nothing tells of which moment its pictures are.
+        // There is no time for its frames.
         let film = try await scripts.last(player)
         film.open(.film(10))
         film.land(at: .seconds(1))

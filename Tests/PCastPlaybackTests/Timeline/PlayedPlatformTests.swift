@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("A timeline of which nobody has said where it comes from")
+@Suite("A timeline without a given source")
 struct PlayedPlatformTests {
     private struct Lines: LogHandler {
         let lines: Exclusive<[String]>
@@ -19,7 +19,7 @@ struct PlayedPlatformTests {
         func log(event: LogEvent) { lines.change { $0.append("\(event.message)") } }
     }
 
-    @Test("it is that of the platform whose stream is played")
+    @Test("the source is the platform whose stream is played")
     func addresses() {
         let cases: [(String, String, String?)] = [
             ("pcast://127.0.0.1:8080/abc", "http://127.0.0.1:8080", nil),
@@ -39,7 +39,7 @@ struct PlayedPlatformTests {
         }
     }
 
-    @Test("without one canSubscribeEvents is false, and the reason can be queried and is logged once")
+    @Test("without a source canSubscribeEvents is false, and the reason is available and logged once")
     func nothing() async throws {
         let scripts = ScriptedPipelines()
         let player = Player(scripts.factory)
@@ -68,7 +68,7 @@ struct PlayedPlatformTests {
         player.reset()
     }
 
-    @Test("once it can be subscribed to there is no reason any more")
+    @Test("after a subscription became possible there is no reason any more")
     func recovered() async throws {
         let player = Player(ScriptedPipelines().factory)
         let nameless = GameTimeline(

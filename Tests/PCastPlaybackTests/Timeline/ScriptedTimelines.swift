@@ -2,7 +2,7 @@ import PCastCore
 import PCastPlayback
 import PCastTimeline
 
-/// A service of timelines whose words a test says. A connection is taken when the test takes it.
+/// A scripted timeline service. A connection is accepted when the test reads it.
 final class ScriptedTimelines: TimelineSource {
     struct Connection: Sendable {
         var since: Int
@@ -11,7 +11,7 @@ final class ScriptedTimelines: TimelineSource {
 
         func say(_ message: TimelineMessage) { messages.yield(message) }
 
-        /// Says everything behind what the other end has.
+        /// Sends everything that the other end does not have.
         func begin(_ log: TimelineLog, as name: String = "log") {
             let from = self.log == nil || self.log == name ? SequenceNumber(since) : .none
             say(.begin(TimelineLogID(name), newest: log.newest, from: from))
@@ -22,7 +22,7 @@ final class ScriptedTimelines: TimelineSource {
         func end(_ trouble: TimelineTrouble? = nil) { messages.finish(throwing: trouble) }
     }
 
-    /// In their order; to be read by one.
+    /// The connections in order, for one reader.
     let connections: AsyncStream<Connection>
     private let arrived: AsyncStream<Connection>.Continuation
     private let isThere: Bool
@@ -44,12 +44,12 @@ final class ScriptedTimelines: TimelineSource {
     }
 }
 
-/// A log that producers' requests make.
+/// A log that is made of producers' requests.
 struct TimelineScript {
     private(set) var log = TimelineLog()
 
-    /// - Parameters:
-    ///   - at: when it happened, in seconds of wall time; known in the same moment unless `recorded` says otherwise.
+    /// Adds an event that happened at a number of seconds of wall-clock time. It is known at the same time unless
+    /// `recorded` differs.
     mutating func put(_ id: String, at: Double, recorded: Double? = nil, _ text: String = "") throws {
         var event = GameEvent()
         event.timestamp = Timestamp.text(Self.time(at))
@@ -80,7 +80,7 @@ struct TimelineScript {
 }
 
 extension TimelineDelivery {
-    /// Such as `modified goal corrected (seek)`.
+    /// The delivery as a line, such as `modified goal corrected (seek)`.
     var line: String {
         let what = eventID.map { "\($0)" } ?? "game"
         let text = event?.description ?? info?.venueName ?? ""

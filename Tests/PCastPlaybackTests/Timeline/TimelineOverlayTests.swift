@@ -7,9 +7,9 @@ import Testing
 @testable import PCastPlayback
 @testable import PCastTimeline
 
-@Suite("A timeline as the pages of an overlay are told of it")
+@Suite("A timeline for the pages of an overlay")
 struct TimelineOverlayTests {
-    /// What a page was sent, but for what is of the bridge itself.
+    /// The messages to a page, except those of the bridge itself.
     private final class Page: Sendable {
         private let overlay: Overlay
         private let id: OverlayPage.ID
@@ -20,7 +20,7 @@ struct TimelineOverlayTests {
             overlay.page(id, said: OverlayEnvelope("bridge.ready", [:], sequence: 1, epoch: 0).text)
         }
 
-        /// Such as `added goal 1011000`, since it was asked last.
+        /// Returns the messages since the last call as lines, such as `added goal 1011000`.
         func take() throws -> [String] {
             var lines: [String] = []
             while case .text(let text)? = overlay.takeOutgoing(for: id) {
@@ -51,7 +51,7 @@ struct TimelineOverlayTests {
         await overlay.settled()
     }
 
-    @Test("They hear what the viewer does, lose what he leaves, and who comes later is told all that is known")
+    @Test("pages receive what the viewer receives and loses, and late pages receive everything known")
     func told() async throws {
         let player = Player(scripts.factory)
         let overlay = try Overlay(
@@ -91,7 +91,7 @@ struct TimelineOverlayTests {
         script.land()
         await settle(player, timeline, overlay)
         for page in [first, second] { #expect(try page.take() == ["deleted goal seek"]) }
-        // So much at once is told as a whole, or pages would fall behind.
+        // So many events are sent as a whole, because pages would otherwise fall behind.
         player.startSeek(to: .seconds(40))
         script.land()
         await settle(player, timeline, overlay)
@@ -125,7 +125,7 @@ struct TimelineOverlayTests {
         #expect(try !fields(#"{"type":"tip_off","scorecard":{"sets":[]}}"#).contains(#""home":"#))
     }
 
-    @Test("What is too long for a page is told without it, and much of it in parts")
+    @Test("events that are too long for a page are sent without their text, and many in parts")
     func long() throws {
         var known = TimelinePageKnowledge()
         for index in 0..<400 {
@@ -143,7 +143,7 @@ struct TimelineOverlayTests {
         }
         let parts = known.snapshot
         #expect(parts.count > 10)
-        // Of all the newest, which fit in what a page has room for.
+        // The newest events are sent, as many as a page has capacity for.
         let reports = try parts.compactMap { try OverlayReport($0) }
         #expect(reports.allSatisfy { $0.metadata.utf8.count < 60_000 })
         #expect(reports.reduce(0) { $0 + $1.metadata.utf8.count } < 900_000)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("The wall clock of content that does not say it")
+@Suite("The wall clock of content without times")
 struct WallClockTests {
-    /// Notes which frame was on the screen when something was told.
+    /// Records which frame was displayed when an event was delivered.
     private final class Witness: EventSendableDelegate {
         let told = Exclusive<[(line: String, frame: Int)]>([])
         private let story: Story
@@ -48,7 +48,7 @@ struct WallClockTests {
         let connection = try #require(await service.connections.first { _ in true })
         let start = StampedFilm.captureTime.millisecondsSinceEpoch
         var log = TimelineScript()
-        // Recorded twelve seconds late.
+        // The event was recorded twelve seconds late.
         try log.put("goal", at: Double(start + 2_000) / 1_000, recorded: Double(start + 14_000) / 1_000)
         connection.begin(log.log)
         try await subscribed
@@ -59,12 +59,13 @@ struct WallClockTests {
         player.pause()
         let told = try #require(witness.told.change({ $0.first }))
         #expect(told.line == "added goal")
-        // Frame 50 is the goal's own, by a frame of the file's own beginning; a busy machine may show others before the delegate is called.
+        // Frame 50 is the goal's own, within one frame of the file's start. A busy machine may show others before the
+        // call of the delegate.
         #expect(told.frame >= 49, "it was told at frame \(told.frame)")
         let session = try #require(player.session)
         #expect(session.timecode(at: .seconds(1)) == StampedFilm.captureTime + .seconds(1))
         #expect(session.position(of: StampedFilm.captureTime + .seconds(3)) == .seconds(3))
-        // By the time of day too.
+        // A seek by wall-clock time works, too.
         _ = try await player.seek(to: StampedFilm.captureTime + .seconds(1))
         await player.settled()
         await timeline.settled()
@@ -99,14 +100,14 @@ struct WallClockTests {
         }
         let edge = try #require(anchors.wallTime(at: .seconds(10 as Int64)))
         #expect(edge >= before && edge <= after)
-        // What has dates is dated by them.
+        // A stream with dates uses its own dates.
         let dated = ThreadContent(HLSContent(origin.uri("/dated.m3u8")))
         defer { dated.close() }
         _ = try await dated.open()
         #expect(dated.overview?.anchors.map(\.source).contains(.liveEdge) == false)
     }
 
-    @Test("a live edge that is seen late changes nothing; one that stood still begins another run")
+    @Test("a late observation of the live edge changes nothing, and a paused edge begins another run")
     func edge() {
         func wall(_ seconds: Double) -> WallTime { WallTime(millisecondsSinceEpoch: Int64(seconds * 1_000)) }
         var clock = LiveEdgeClock()
@@ -118,14 +119,14 @@ struct WallClockTests {
         }
         clock.note(.seconds(10), at: wall(1_011))
         #expect(wallTime(at: 4) == wall(1_005))
-        // Seen sooner, and later.
+        // The edge is observed earlier and later.
         clock.note(.seconds(12), at: wall(1_012.5))
         #expect(wallTime(at: 4) == wall(1_004.5))
         clock.note(.seconds(14), at: wall(1_016))
-        // The same playlist again says nothing of now.
+        // A repeated playlist contains no information about the current time.
         clock.note(.seconds(14), at: wall(1_040))
         #expect(wallTime(at: 4) == wall(1_004.5) && clock.anchors.count == 1)
-        // For a minute nothing was made.
+        // No media were created for a minute.
         clock.note(.seconds(16), at: wall(1_078))
         #expect(wallTime(at: 4) == wall(1_004.5) && wallTime(at: 15) == wall(1_077) && clock.anchors.count == 2)
         for index in 0..<1_000 { clock.note(.seconds(Int64(18 + index)), at: wall(2_000 + 100 * Double(index))) }
@@ -154,7 +155,7 @@ struct WallClockTests {
         #expect(playhead(200, captured: captured, size: size).timecode == captured + .seconds(8))
     }
 
-    @Test("the application's word counts more than the media's")
+    @Test("the application's time has precedence over the media's")
     func trust() {
         var anchors = TimecodeAnchors()
         for source in TimecodeAnchor.Source.allCases {

@@ -1,14 +1,14 @@
 import PCastCodecs
 import PCastCore
 
-/// Pictures of a few colours, for tests that look at what is drawn of them.
+/// Frames of a few colors, for tests that check how they are drawn.
 enum Colours {
     static let red: UInt32 = 0xFF0000
     static let green: UInt32 = 0x00FF00
     static let blue: UInt32 = 0x0000FF
     static let white: UInt32 = 0xFFFFFF
 
-    /// Red and green above blue and white.
+    /// Returns a frame with red and green above blue and white.
     static func quarters(_ dimensions: Dimensions = Dimensions(width: 320, height: 180)) throws -> VideoFrame {
         try picture(dimensions) { x, y in
             let isRight = x >= dimensions.width / 2
@@ -40,7 +40,7 @@ enum Colours {
         }
     }
 
-    /// Whether two colours are the same to the eye: coding in 4:2:0 and back costs some steps.
+    /// Returns whether two colors look the same. Coding in 4:2:0 and back changes them slightly.
     static func areNear(_ one: UInt32, _ other: UInt32, within limit: Int = 12) -> Bool {
         [UInt32(0), 8, 16].allSatisfy { shift in
             abs(Int(one >> shift & 0xFF) - Int(other >> shift & 0xFF)) <= limit

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Where a picture lies on a surface")
+@Suite("The placement of a frame on a surface")
 struct FrameArrangementTests {
     private let film = Dimensions(width: 1_280, height: 720)
 
@@ -14,7 +14,7 @@ struct FrameArrangementTests {
         FrameArrangement(aspectRatioMode: mode, rotation: turn).place(film, on: surface, pixelAspect: pixelAspect)
     }
 
-    @Test("letterboxed, all of it is seen, in the middle and in its own shape")
+    @Test("letterbox shows the whole frame, centered and with its aspect ratio")
     func letterbox() {
         let wide = place(.letterbox, on: Dimensions(width: 2_000, height: 720))
         #expect(wide.part == FrameRectangle(film))
@@ -23,14 +23,14 @@ struct FrameArrangementTests {
         #expect(high.target == FrameRectangle(x: 0, y: 140, width: 640, height: 360))
     }
 
-    @Test("filling, all of the surface is covered, and as much is cut off on both sides")
+    @Test("fill covers the whole surface, and cuts the same amount on both sides")
     func fill() {
         let square = place(.fill, on: Dimensions(width: 500, height: 500))
         #expect(square.target == FrameRectangle(x: 0, y: 0, width: 500, height: 500))
         #expect(square.part == FrameRectangle(x: 280, y: 0, width: 720, height: 720))
     }
 
-    @Test("automatic fills where little is lost and letterboxes elsewhere")
+    @Test("automatic fills if little is lost, and letterboxes otherwise")
     func automatic() {
         let sixteenByTen = Dimensions(width: 1_600, height: 1_000)
         #expect(place(.automatic, on: sixteenByTen) == place(.fill, on: sixteenByTen))
@@ -38,7 +38,7 @@ struct FrameArrangementTests {
         #expect(place(.automatic, on: fourByThree) == place(.letterbox, on: fourByThree))
     }
 
-    @Test("turned by a quarter, it is as high as it was wide")
+    @Test("a frame that is rotated by a quarter has its width and height exchanged")
     func turned() {
         let portrait = Dimensions(width: 720, height: 1_280)
         #expect(place(.letterbox, .clockwise90, on: portrait).target == FrameRectangle(portrait))
@@ -46,14 +46,14 @@ struct FrameArrangementTests {
         #expect(cut.part == FrameRectangle(x: 280, y: 0, width: 720, height: 720))
     }
 
-    @Test("pixels that are not square are reckoned with")
+    @Test("the pixel aspect ratio is applied")
     func pixelAspect() {
-        // 160 columns of pixels twice as wide as high are as wide as 320.
+        // 160 columns of pixels that are twice as wide as high are as wide as 320.
         let placed = place(.letterbox, on: Dimensions(width: 160, height: 180), pixelAspect: 2)
         #expect(placed.target == FrameRectangle(x: 0, y: 0, width: 160, height: 180))
     }
 
-    @Test("parts lie within the picture and targets within the surface, whatever the sizes")
+    @Test("source parts lie within the frame and targets within the surface, for all sizes")
     func bounds() {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastRendering
 
-/// A surface that remembers what it was shown.
+/// A surface that records the frames that it shows.
 final class RememberingSurface: RenderSurface {
     private let shown = Mutex<[VideoFrame]>([])
     private let lying = Mutex(FrameArrangement())
@@ -25,7 +25,7 @@ final class RememberingSurface: RenderSurface {
 
     var events: AsyncStream<SurfaceEvent> { told.read() }
 
-    /// Waits until it has been shown so many pictures. Nil when that takes more than half a minute.
+    /// Waits until it has shown this many frames. Returns nil after half a minute.
     func frames(_ count: Int) -> [VideoFrame]? {
         let deadline = MonotonicClock.now() + .seconds(30)
         while MonotonicClock.now() < deadline {
@@ -37,7 +37,7 @@ final class RememberingSurface: RenderSurface {
     }
 }
 
-@Suite("What an application does with pictures before they are shown")
+@Suite("Applications can change frames before they are shown")
 struct FrameNotificationTests {
     private func renderer(_ surface: RememberingSurface) throws -> StreamRenderer {
         let renderer = try StreamRenderer(options: RendererOptions(synchronization: .immediate))
@@ -52,7 +52,7 @@ struct FrameNotificationTests {
             | UInt32(pixels.bytes[index])
     }
 
-    @Test("a picture that is only read is shown as it was", arguments: PixelBuffer.Format.allCases)
+    @Test("a frame that is only read is shown unchanged", arguments: PixelBuffer.Format.allCases)
     func read(format: PixelBuffer.Format) throws {
         let surface = RememberingSurface()
         let renderer = try renderer(surface)
@@ -66,7 +66,7 @@ struct FrameNotificationTests {
         #expect(seen.withLock { $0?.dimensions } == picture.dimensions)
     }
 
-    @Test("what is read in a format and written back is the same picture", arguments: PixelBuffer.Format.allCases)
+    @Test("a frame that is read in a format and written back is the same frame", arguments: PixelBuffer.Format.allCases)
     func written(format: PixelBuffer.Format) throws {
         let surface = RememberingSurface()
         let renderer = try renderer(surface)
@@ -86,7 +86,7 @@ struct FrameNotificationTests {
         }
     }
 
-    @Test("a picture of another size takes the place of one, and the dimensions that are told are its own")
+    @Test("a replacement of another size is shown, and its dimensions are reported")
     func replaced() throws {
         let surface = RememberingSurface()
         let sizes = Mutex<[Dimensions]>([])
@@ -104,7 +104,7 @@ struct FrameNotificationTests {
         #expect(renderer.lastFrame?.dimensions == Dimensions(width: 64, height: 48))
     }
 
-    @Test("a picture that is left out is not shown, and counts as none that was lost")
+    @Test("a frame that the application drops is not shown, and does not count as lost")
     func dropped() throws {
         let surface = RememberingSurface()
         let renderer = try renderer(surface)
@@ -125,7 +125,7 @@ struct FrameNotificationTests {
         #expect(renderer.statistics().framesDropped == 0)
     }
 
-    @Test("pixels that are too few are refused, and the picture is shown as it was")
+    @Test("too few pixels are rejected, and the frame is shown unchanged")
     func tooFew() throws {
         let surface = RememberingSurface()
         let renderer = try renderer(surface)
@@ -141,7 +141,7 @@ struct FrameNotificationTests {
         #expect(Colours.areNear(try colour(shown[0]), Colours.white))
     }
 
-    @Test("a surface that is set later is shown the last picture at once")
+    @Test("a surface that is set later shows the last frame at once")
     func laterSurface() throws {
         let first = RememberingSurface()
         let renderer = try renderer(first)
@@ -155,7 +155,7 @@ struct FrameNotificationTests {
         #expect(renderer.lastFrame === first.frames[0])
     }
 
-    @Test("colours of BT.709 are drawn by BT.709")
+    @Test("colors of BT.709 are drawn by BT.709")
     func matrix() throws {
         let grey = try Colours.plain(Colours.green)
         let same = VideoFrame(
@@ -164,8 +164,8 @@ struct FrameNotificationTests {
         let (by601, by709) = (try colour(grey), try colour(same))
         #expect(Colours.areNear(by601, Colours.green))
         #expect(!Colours.areNear(by709, Colours.green))
-        // Brightness 145 and colours 54, 34 of BT.601's green, by the numbers of BT.709 (H.273): R is below zero, G is
-        // 1.164 · 129 − 0.213 · (54 − 128) − 0.533 · (34 − 128) = 216.
+        // BT.601's green has the brightness 145 and the colors 54 and 34. By the coefficients of BT.709 (H.273), R is
+        // negative, and G is 1.164 · 129 − 0.213 · (54 − 128) − 0.533 · (34 − 128) = 216.
         #expect(by709 >> 16 == 0 && (200...232).contains(by709 >> 8 & 0xFF))
     }
 }

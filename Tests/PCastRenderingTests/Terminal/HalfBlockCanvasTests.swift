@@ -4,12 +4,12 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Pictures in half blocks")
+@Suite("Frames in half blocks")
 struct HalfBlockCanvasTests {
     private let grid = TerminalGrid(columns: 40, rows: 12, cell: Dimensions(width: 8, height: 15))
     private let letterbox = FrameArrangement(aspectRatioMode: .letterbox)
 
-    @Test("a terminal shows the picture's colours where the picture has them")
+    @Test("the terminal's cells have the frame's colors")
     func colours() throws {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
@@ -21,7 +21,7 @@ struct HalfBlockCanvasTests {
         #expect(Colours.areNear(screen.cell(36, 10).lower, Colours.white))
     }
 
-    @Test("each half of a cell has a colour of its own")
+    @Test("each half of a cell has its own color")
     func halves() throws {
         let stripes = try Colours.picture(Dimensions(width: 640, height: 360)) { _, y in
             y / 15 % 2 == 0 ? Colours.white : Colours.blue
@@ -33,7 +33,7 @@ struct HalfBlockCanvasTests {
         #expect(screen.cell(20, 6).lower >> 16 < 60)
     }
 
-    @Test("what has not changed is not written again")
+    @Test("unchanged cells are not written again")
     func changes() throws {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
@@ -49,7 +49,7 @@ struct HalfBlockCanvasTests {
         #expect(Colours.areNear(screen.cell(30, 8).upper, Colours.blue))
     }
 
-    @Test("a screen that took every change shows the same as one that was drawn at once", arguments: UInt64(1)...5)
+    @Test("the changes of frames result in the same screen as drawing the last frame", arguments: UInt64(1)...5)
     func sameAsAtOnce(seed: UInt64) throws {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
@@ -70,21 +70,21 @@ struct HalfBlockCanvasTests {
         }
     }
 
-    @Test("around a letterboxed picture it is black, and a picture is turned and mirrored as asked")
+    @Test("the area around a letterboxed frame is black, and a frame is rotated and mirrored as requested")
     func arrangement() throws {
         var canvas = HalfBlockCanvas(grid)
         var screen = TerminalScreen(columns: 40, rows: 12)
         let turned = FrameArrangement(aspectRatioMode: .letterbox, mirroring: .horizontal, rotation: .clockwise90)
         screen.take(canvas.draw(try Colours.quarters(), turned))
         #expect(screen.cell(0, 6) == TerminalScreen.Cell())
-        // Mirrored: green, red above white, blue; then turned clockwise: white, green above blue, red.
+        // Mirrored: green, red above white, blue; then rotated clockwise: white, green above blue, red.
         #expect(Colours.areNear(screen.cell(17, 2).upper, Colours.white))
         #expect(Colours.areNear(screen.cell(22, 2).upper, Colours.green))
         #expect(Colours.areNear(screen.cell(17, 10).upper, Colours.blue))
         #expect(Colours.areNear(screen.cell(22, 10).upper, Colours.red))
     }
 
-    @Test("a terminal of another size is cleared and drawn anew")
+    @Test("a terminal that is resized is cleared and drawn again")
     func resized() throws {
         var canvas = HalfBlockCanvas(grid)
         _ = canvas.draw(try Colours.quarters(), letterbox)

@@ -3,18 +3,18 @@ import Testing
 
 @testable import PCastRendering
 
-@Suite("Pictures by kitty's graphics protocol")
+@Suite("Frames by kitty's graphics protocol")
 struct KittyCanvasTests {
     private let grid = TerminalGrid(columns: 80, rows: 24, cell: Dimensions(width: 9, height: 18))
     private let fill = FrameArrangement(aspectRatioMode: .fill)
 
-    /// The colour of an image's pixel in its middle.
+    /// Returns the color of an image's central pixel.
     private func middle(_ image: TerminalScreen.Image) -> UInt32 {
         let index = (image.height / 2 * image.width + image.width / 2) * 3
         return UInt32(image.bytes[index]) << 16 | UInt32(image.bytes[index + 1]) << 8 | UInt32(image.bytes[index + 2])
     }
 
-    @Test("tiles cover the terminal, each where it belongs and in its colours")
+    @Test("tiles cover the terminal, each at its position and in its colors")
     func tiles() throws {
         var canvas = KittyCanvas(grid, mostPixels: 1_000_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
@@ -30,7 +30,7 @@ struct KittyCanvasTests {
         }
     }
 
-    @Test("only tiles that changed are sent, under the numbers that they had")
+    @Test("only changed tiles are sent, under their previous numbers")
     func changes() throws {
         var canvas = KittyCanvas(grid, mostPixels: 1_000_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
@@ -45,7 +45,7 @@ struct KittyCanvasTests {
         #expect(screen.images.filter { before[$0.key] != $0.value }.count == 1)
     }
 
-    @Test("a picture is sent with no more pixels than the line can carry")
+    @Test("a frame has no more pixels than the connection can carry")
     func bound() throws {
         var canvas = KittyCanvas(grid, mostPixels: 50_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
@@ -54,7 +54,7 @@ struct KittyCanvasTests {
         #expect(screen.images.values.reduce(0) { $0 + $1.columns * $1.rows } == 80 * 24)
     }
 
-    @Test("nothing of ours is left when the screen is")
+    @Test("closing the screen removes all images")
     func farewell() throws {
         var canvas = KittyCanvas(grid, mostPixels: 100_000)
         var screen = TerminalScreen(columns: 80, rows: 24)

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A small terminal: takes what a terminal is written and knows what a person would see. It does what ECMA-48, xterm and
-/// kitty's protocol say of the sequences that are used here, and notes what it does not know.
+/// A small terminal. It interprets its input and stores the visible content. It supports the sequences of ECMA-48,
+/// xterm and kitty's protocol that are used here, and records unknown ones.
 struct TerminalScreen {
     struct Cell: Equatable {
         var upper: UInt32 = 0
         var lower: UInt32 = 0
     }
 
-    /// An image of kitty's that is placed at a cell.
+    /// An image of kitty that is placed at a cell.
     struct Image: Equatable {
         var width = 0
         var height = 0
@@ -16,7 +16,7 @@ struct TerminalScreen {
         var rows = 0
         var column = 0
         var row = 0
-        /// Red, green and blue of each pixel.
+        /// The red, green and blue of each pixel.
         var bytes: [UInt8] = []
     }
 
@@ -26,11 +26,11 @@ struct TerminalScreen {
     private(set) var images: [Int: Image] = [:]
     private(set) var isCursorHidden = false
     private(set) var isAlternate = false
-    /// What it did not understand.
+    /// The sequences that were not understood.
     private(set) var unknown: [String] = []
-    /// The modes of the mouse's reports that are on.
+    /// The enabled modes of mouse reports.
     private(set) var mouseModes: Set<Int> = []
-    /// Cells that were written, all told.
+    /// The total number of cells that were written.
     private(set) var writtenCells = 0
 
     private var column = 0
@@ -72,7 +72,7 @@ struct TerminalScreen {
         column += 1
     }
 
-    /// Answers where the sequence ends.
+    /// Returns the index at which the sequence ends.
     private mutating func escape(_ bytes: [UInt8], _ start: Int) -> Int {
         switch bytes[start + 1] {
         case 0x5B:

@@ -19,7 +19,7 @@ struct TerminalSurfaceTests {
                 bytesPerSecond: bytesPerSecond, timeout: timeout))
     }
 
-    @Test("pictures are seen in it, and afterwards it is as it was")
+    @Test("the terminal shows frames, and is restored afterwards")
     func shownAndRestored() throws {
         let terminal = try TestTerminal(answer: Self.plain)
         defer { terminal.close() }
@@ -39,7 +39,7 @@ struct TerminalSurfaceTests {
         #expect(terminal.screen.unknown.isEmpty)
     }
 
-    @Test("one that says so gets kitty's graphics")
+    @Test("a terminal that reports support gets kitty's graphics")
     func graphics() throws {
         let terminal = try TestTerminal(answer: Self.kitty)
         defer { terminal.close() }
@@ -52,7 +52,7 @@ struct TerminalSurfaceTests {
         #expect(terminal.screen.unknown.isEmpty)
     }
 
-    @Test("one that says nothing gets half blocks after a while")
+    @Test("a terminal that reports nothing gets half blocks after a while")
     func silent() throws {
         let terminal = try TestTerminal(answer: nil)
         defer { terminal.close() }
@@ -62,7 +62,7 @@ struct TerminalSurfaceTests {
         surface.close()
     }
 
-    @Test("when its size changes the picture is drawn anew, though no other has come")
+    @Test("a resize draws the last frame again without a new one")
     func resized() throws {
         let terminal = try TestTerminal(answer: Self.plain)
         defer { terminal.close() }
@@ -74,7 +74,7 @@ struct TerminalSurfaceTests {
         surface.close()
     }
 
-    @Test("keys are told, and so is that it is there")
+    @Test("key presses are reported, also that keys are available")
     func keys() async throws {
         let terminal = try TestTerminal(answer: Self.plain)
         defer { terminal.close() }
@@ -86,7 +86,7 @@ struct TerminalSurfaceTests {
         surface.close()
     }
 
-    @Test("of what a terminal does not take nothing queues: pictures are left out, and it can be left")
+    @Test("a slow terminal gets fewer frames without a queue, and can be closed")
     func slow() throws {
         let terminal = try TestTerminal(columns: 300, rows: 100, answer: nil, isReading: false)
         defer { terminal.close() }
@@ -106,7 +106,7 @@ struct TerminalSurfaceTests {
         #expect(terminal.isCooked)
     }
 
-    @Test("it is written no more a second than is allowed")
+    @Test("at most the permitted number of bytes per second is written")
     func bounded() throws {
         let terminal = try TestTerminal(answer: Self.plain)
         defer { terminal.close() }
@@ -121,12 +121,12 @@ struct TerminalSurfaceTests {
         }
         let span = MonotonicClock.now() - start
         surface.close()
-        // What was written last is not yet paid for.
+        // The last write is not yet included in the limit.
         let most = 20_000 * (span.seconds + 1) + 20_000
         #expect(Double(terminal.received) <= most, "\(terminal.received) bytes in \(span)")
     }
 
-    @Test("a terminal that is none is refused")
+    @Test("a file that is not a terminal is rejected")
     func none() {
         #expect(throws: IOError.self) { try TerminalSurface(TerminalOptions(path: "/dev/null")) }
     }

@@ -3,7 +3,7 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A pseudo-terminal whose other end is a `TerminalScreen`, on a thread of its own.
+/// A pseudo-terminal whose other end is a `TerminalScreen`, on its own thread.
 final class TestTerminal: Sendable {
     private struct State {
         var screen: TerminalScreen
@@ -13,25 +13,24 @@ final class TestTerminal: Sendable {
         var isClosed = false
     }
 
-    /// What its slave is called.
+    /// The path of the slave.
     let path: String
     private let master: Int32
     private let slave: Int32
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
-    /// - Parameters:
-    ///   - answer: to the question what it can; nil for none.
-    ///   - isReading: whether it takes what it is written.
+    /// Creates a terminal. `answer` is its response to the query of its capabilities; nil for none. If `isReading` is
+    /// false, it does not read what is written.
     init(columns: Int = 60, rows: Int = 20, answer: String?, isReading: Bool = true) throws {
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (lock, number): (Int32, Int32) = (0, 0)
-        // TIOCSPTLCK and TIOCGPTN: what unlockpt and ptsname do, which Swift does not import.
+        // TIOCSPTLCK and TIOCGPTN perform unlockpt and ptsname, which Swift does not import.
         guard master >= 0, ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
             throw IOError.system(call: "opening /dev/ptmx", errno: errno)
         }
         path = "/dev/pts/\(number)"
-        // Held, so that the terminal does not go away with whoever opens it.
+        // It stays open, so that the terminal does not vanish when the surface closes it.
         slave = open(path, O_RDWR | O_NOCTTY)
         state = Mutex(State(screen: TerminalScreen(columns: columns, rows: rows), isReading: isReading))
         resize(columns: columns, rows: rows)
@@ -58,21 +57,21 @@ final class TestTerminal: Sendable {
 
     func press(_ text: String) { _ = text.withCString { write(master, $0, strlen($0)) } }
 
-    /// From now on it takes what it is written.
+    /// Starts to read the output of the terminal's program.
     func read() { state.withLock { $0.isReading = true } }
 
     var screen: TerminalScreen { state.withLock { $0.screen } }
 
     var received: Int { state.withLock { $0.received } }
 
-    /// Whether keys are seen and come by lines, as a shell wants it.
+    /// Whether input is echoed and comes in lines, as a shell needs it.
     var isCooked: Bool {
         var settings = termios()
         tcgetattr(slave, &settings)
         return settings.c_lflag & tcflag_t(ICANON | ECHO) == tcflag_t(ICANON | ECHO)
     }
 
-    /// Waits until the screen is so. False when that takes more than half a minute.
+    /// Waits until the screen fulfils a condition. Returns false after half a minute.
     func waits(until holds: (TerminalScreen) -> Bool) -> Bool {
         let deadline = MonotonicClock.now() + .seconds(30)
         while MonotonicClock.now() < deadline {
@@ -106,7 +105,7 @@ final class TestTerminal: Sendable {
         }
     }
 
-    /// Where the last sequence that is whole ends: a read may cut one.
+    /// Returns the end of the last complete sequence. A read may cut a sequence.
     private static func lastWhole(_ bytes: [UInt8]) -> Int {
         var index = 0
         while index < bytes.count {

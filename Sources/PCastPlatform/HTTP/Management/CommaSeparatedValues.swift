@@ -22,7 +22,7 @@ struct CommaSeparatedValues {
         return text + inertCell(field[start...], isFirst: start == field.startIndex)
     }
 
-    /// - Parameter cell: with the separator that ends it.
+    /// Returns a cell that spreadsheets do not interpret as a formula. The cell includes the separator that ends it.
     private static func inertCell(_ cell: Substring, isFirst: Bool) -> String {
         guard let first = cell.unicodeScalars.first(where: { $0 != " " }) else { return String(cell) }
         let isControl = first.value < 0x20 && (isFirst || !separators.contains(first))

@@ -12,9 +12,9 @@ public struct Answer: Sendable {
 
     /// Answers an offer section by section.
     ///
-    /// A rejected section in the BUNDLE group stays in it as inactive: the first section of a group cannot be rejected
-    /// alone (RFC 9143, section 7.3.3), and Chromium does not accept an answer that does. Other rejected sections have
-    /// port 0.
+    /// A rejected section in the BUNDLE group stays in it as inactive. The first section of a group cannot be rejected
+    /// alone (RFC 9143, section 7.3.3), and Chromium does not accept an answer that rejects it. Other rejected sections
+    /// have port 0.
     ///
     /// - Parameters:
     ///   - offer: The offer.

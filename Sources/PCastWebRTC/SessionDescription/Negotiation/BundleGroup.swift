@@ -1,7 +1,8 @@
 /// The BUNDLE group of an offer, whose sections share a transport (RFC 9143).
 ///
 /// Each of several groups has a transport of its own, but there is only one transport here. The first group with a
-/// section that sends or receives media is used, or the first group if there is none. Sections of other groups are rejected.
+/// section that sends or receives media is used, or the first group if there is none. Sections of other groups are
+/// rejected.
 struct BundleGroup {
     /// The indexes of the sections in the order of the group, without those that the offer rejects.
     let indices: [Int]

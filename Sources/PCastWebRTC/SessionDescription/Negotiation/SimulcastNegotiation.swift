@@ -17,7 +17,8 @@ struct SimulcastNegotiation {
         var accepted: [SimulcastDescription.Stream] = []
         var seen: Set<String> = []
         for stream in streams where accepted.count < SDPLimits.simulcastLayers {
-            // Of alternative encodings, the first usable one is accepted. Initially paused layers are accepted as well.
+            // Among alternative encodings, the first usable one is accepted. Initially paused layers are accepted as
+            // well.
             for encoding in stream where !seen.contains(encoding.rid) {
                 guard let rid = Self.answer(to: encoding.rid, in: offer, payloadType: payloadType) else { continue }
                 seen.insert(encoding.rid)

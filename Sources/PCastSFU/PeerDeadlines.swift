@@ -19,8 +19,6 @@ struct PeerDeadlines {
         if abandonLimit != nil { lastData = now }
     }
 
-    var asksForData: Bool { lastData != nil }
-
     /// Data came, or none could have; for every packet.
     mutating func noteData(at now: Instant) {
         if lastData != nil { lastData = now }

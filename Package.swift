@@ -178,6 +178,8 @@ let package = Package(
         .executableTarget(
             name: "WatchExample", dependencies: ["PCast"], path: "Examples/Watch", swiftSettings: settings),
         .executableTarget(
+            name: "QuickStartExample", dependencies: ["PCast"], path: "Examples/QuickStart", swiftSettings: settings),
+        .executableTarget(
             name: "ServeExample", dependencies: ["PCastPlatform", "PCastCore"], path: "Examples/Serve",
             swiftSettings: settings),
 

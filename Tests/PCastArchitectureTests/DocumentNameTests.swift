@@ -89,8 +89,13 @@ struct DocumentNameTests {
     private static func collect(_ bytes: UnsafeRawBufferPointer, into words: inout Set<String>) {
         var start: Int?
         for index in 0...bytes.count {
-            let byte = index < bytes.count ? bytes[index] : 0
-            let isPart = byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A || byte >= 0x30 && byte <= 0x39
+            let isPart =
+                switch index < bytes.count ? bytes[index] : 0 {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"):
+                    true
+                default: false
+                }
             if isPart {
                 start = start ?? index
             } else if let first = start {

@@ -98,7 +98,7 @@ struct RecipePlatform: Sendable {
         all["XDG_RUNTIME_DIR"] = place.runtimeDirectory
         return try place.start(
             "\(BuiltProgram.peers)/namespace.sh",
-            [machine.name, "env"] + all.map { "\($0)=\($1)" } + [program] + arguments)
+            [machine.name, "env"] + all.map { "\($0.key)=\($0.value)" } + [program] + arguments)
     }
 
     /// Records a stream with the README's command. The video must move, and the screenshot is of it.

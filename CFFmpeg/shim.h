@@ -19,7 +19,6 @@ static inline int cffmpeg_error_end_of_file(void) { return AVERROR_EOF; }
 static inline int cffmpeg_error_exit(void) { return AVERROR_EXIT; }
 static inline int cffmpeg_error_input_output(void) { return AVERROR(EIO); }
 static inline int cffmpeg_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
-static inline int cffmpeg_error_out_of_memory(void) { return AVERROR(ENOMEM); }
 static inline int cffmpeg_error_patchwelcome(void) { return AVERROR_PATCHWELCOME; }
 // The error with which libavformat refuses a format that is not in the whitelist.
 static inline int cffmpeg_error_not_allowed(void) { return AVERROR(EINVAL); }

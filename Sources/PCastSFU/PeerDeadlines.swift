@@ -19,10 +19,7 @@ struct PeerDeadlines {
         if abandonLimit != nil { lastData = now }
     }
 
-    /// Whether the time of data is recorded.
-    var asksForData: Bool { lastData != nil }
-
-    /// Records that data arrived, or that none was to be expected. It is called for every packet.
+    /// Data came, or none could have; for every packet.
     mutating func noteData(at now: Instant) {
         if lastData != nil { lastData = now }
     }

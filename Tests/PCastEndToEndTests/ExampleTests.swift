@@ -1,4 +1,5 @@
 import Foundation
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -35,6 +36,48 @@ extension EndToEnd {
             }
         }
 
+        /// The platform listens on the usual ports, so both get a network of their own.
+        @Test(
+            "The README's example of the SDK publishes and watches at its example of a platform",
+            .enabled(if: ThisMachine.hasNamespaces), .timeLimit(.minutes(5)))
+        func quickStart() async throws {
+            try await TestWorkspace.run { place in
+                let network = "pcast-quickstart-\(getpid())"
+                let server = try await Self.serve(in: network, of: place)
+                let application = "my-application:my-secret"
+                let tokens = [
+                    try await place.token(application, "--type", "auth"),
+                    try await place.token(application, "--type", "publish"),
+                    try await place.token(application, "--type", "stream"),
+                ]
+                let example = try place.start(
+                    "\(BuiltProgram.peers)/namespace.sh",
+                    [network, BuiltProgram.path("QuickStartExample")] + tokens)
+                #expect(try await example.exitStatus() == 0, "\(example.report)")
+                let printed = example.output.lines.values.last
+                #expect(printed?.isEmpty == false, "\(example.report)")
+                if ThisMachine.hasFFmpeg {
+                    let picture = try await MediaFile(path: place.path("first.png"), place: place).track("video")
+                    #expect("\(Dimensions(width: picture.width, height: picture.height))" == printed)
+                }
+                try await server.end()
+            }
+        }
+
+        /// Starts the example of a platform in a network of its own, and waits until it listens.
+        private static func serve(in network: String, of place: TestWorkspace) async throws -> RunningProgram {
+            let serving = """
+                "$0" & until (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; do sleep 0.05; done; echo listening; wait
+                """
+            let server = try place.start(
+                "\(BuiltProgram.peers)/namespace.sh",
+                [network, "bash", "-c", serving, BuiltProgram.path("ServeExample")])
+            guard await server.output.lines.first(where: { $0 == "listening" }) != nil else {
+                throw EndToEndFailure("the example does not listen\n\(server.report)")
+            }
+            return server
+        }
+
         /// The platform listens on the default ports, so it has its own network.
         @Test(
             "a platform that is embedded in a program serves clients", .enabled(if: ThisMachine.hasNamespaces),
@@ -43,14 +86,7 @@ extension EndToEnd {
             try await TestWorkspace.run { place in
                 let network = "pcast-example-\(getpid())"
                 let script = "\(BuiltProgram.peers)/namespace.sh"
-                let serving = """
-                    "$0" & until (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; do sleep 0.05; done; echo listening; wait
-                    """
-                let server = try place.start(
-                    script, [network, "bash", "-c", serving, BuiltProgram.path("ServeExample")])
-                guard await server.output.lines.first(where: { $0 == "listening" }) != nil else {
-                    throw EndToEndFailure("the example does not listen\n\(server.report)")
-                }
+                let server = try await Self.serve(in: network, of: place)
                 let application = "my-application:my-secret"
                 let tokens = [
                     try await place.token(application, "--type", "auth"),

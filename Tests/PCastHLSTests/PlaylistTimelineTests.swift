@@ -160,15 +160,7 @@ struct PlaylistTimelineTests {
         #expect(timeline.start == seconds(12))
     }
 
-    @Test("gaps are skipped")
-    func gaps() throws {
-        let timeline = PlaylistTimeline(try playlist(0..<5, [1: "#EXT-X-GAP", 2: "#EXT-X-GAP"]))
-        #expect(timeline.playableSegment(from: seconds(3))?.number == 0)
-        #expect(timeline.playableSegment(from: seconds(4))?.number == 3)
-        #expect(timeline.playableSegment(from: seconds(20)) == nil)
-    }
-
-    @Test("parts have positions, and playing them is closer to the end")
+    @Test("parts have their places, and who plays them comes closer to the end")
     func parts() throws {
         let timeline = PlaylistTimeline(
             try media(
@@ -192,7 +184,6 @@ struct PlaylistTimelineTests {
         #expect(timeline.independentPart(for: seconds(10))?.index == 2)
         #expect(timeline.independentPart(for: seconds(11.2))?.index == 2)
         #expect(timeline.independentPart(for: seconds(5)) == nil)
-        #expect(timeline.playableSegment(from: seconds(9)) == nil)
     }
 
     @Test("another rendition's window is aligned by dates, even with other numbers")

@@ -59,6 +59,13 @@ extension JitterBuffer {
         }
     }
 
+    /// Inserts a packet that has padding only.
+    mutating func insertPadding(sequenceNumber: UInt16, timestamp: UInt32, at now: Instant) -> Insertion {
+        insert(
+            payload: UnsafeRawBufferPointer(start: nil, count: 0), sequenceNumber: sequenceNumber,
+            timestamp: timestamp, marker: false, at: now)
+    }
+
     mutating func insert(all packets: [JitterPacket], at now: Instant) {
         for packet in packets { insert(packet, at: now) }
     }

@@ -77,7 +77,8 @@ struct SDPH264ViewerTests {
             to: SessionDescription(parsing: text), originSessionID: 2, transport: .client, capabilities: capabilities
         ) { _, _ in .receive }
         let session = try offer(.high).accept(answer.description)
-        #expect(session.media.first?.h264Profile == .constrainedBaseline && session.media.first?.direction == .sendOnly)
+        #expect(session.media.first?.format.h264?.profile == .constrainedBaseline)
+        #expect(session.media.first?.direction == .sendOnly)
         #expect(session.problems.isEmpty)
     }
 }

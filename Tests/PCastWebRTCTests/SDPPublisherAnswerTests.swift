@@ -92,7 +92,7 @@ struct SDPPublisherAnswerTests {
         #expect(video.codec == .h264 && video.payloadType == 106 && video.rtxPayloadType == 105)
         #expect(video.feedback == [.nack] && video.extensionMap == extensionMap(allowsTwoByte: true))
         #expect(video.remoteSources == [IncomingSource(ssrc: 3_989_638_464, rtxSSRC: 3_989_638_465)])
-        #expect(video.h264Profile == .constrainedBaseline && video.format.h264?.level == .level31)
+        #expect(video.format.h264?.profile == .constrainedBaseline && video.format.h264?.level == .level31)
         #expect(!answer.session.media[0].allowsReducedSizeRTCP && video.allowsReducedSizeRTCP)
     }
 

@@ -178,7 +178,8 @@ struct TURNServerTests {
         #expect(stage.allocate(1, family: 2)?.errorCode == 440)
         #expect(stage.ask(.refresh, 1)?.errorCode == 437)
         #expect(stage.ask(.allocate, 1)?.errorCode == 400, "no transport")
-        #expect(stage.ask(.allocate, 1) { $0.add(TURNAttributeType.evenPort, [0x80, 0, 0, 0]) }?.errorCode == 420)
+        // EVEN-PORT (RFC 8656, section 18.6).
+        #expect(stage.ask(.allocate, 1) { $0.add(0x0018, [0x80, 0, 0, 0]) }?.errorCode == 420)
         #expect(stage.allocate(1)?.messageClass == .success)
         #expect(stage.allocate(1)?.errorCode == 437, "there is one")
         #expect(stage.ask(.refresh, 1, TURNStage.credentials("another"))?.errorCode == 441)

@@ -23,7 +23,8 @@ final class LightPublisher: LightPeer {
     private let clock: WallClockReference
     private let shape: StreamShape
     private let begun: Instant
-    private var retransmission: RTXEncapsulation
+    /// The sequence number of the next retransmission.
+    private var retransmissionNumber: UInt16 = 1
 
     private var sequence: UInt16
     private var transportNumber: UInt16
@@ -66,7 +67,6 @@ final class LightPublisher: LightPeer {
         guard let media = session.media.first else { throw BenchFailure("the platform takes no video") }
         var generator = SystemRandomNumberGenerator()
         transport = try own.identity.transport(to: session, from: address, using: &generator, at: now)
-        retransmission = RTXEncapsulation(ssrc: media.localRTXSSRC ?? 1, sequenceNumber: 1)
         self.media = media
         self.clock = clock
         self.shape = shape
@@ -255,7 +255,10 @@ final class LightPublisher: LightPeer {
         guard let sent = log[Int(number) % Self.logSize], sent.header.sequenceNumber == number,
             let type = media.rtxPayloadType
         else { return 0 }
-        let header = retransmission.header(repeating: sent.header, payloadType: type)
+        let header = RTPHeader(
+            marker: sent.header.marker, payloadType: type, sequenceNumber: retransmissionNumber,
+            timestamp: sent.header.timestamp, ssrc: media.localRTXSSRC ?? 1)
+        retransmissionNumber &+= 1
         let layout = header.write(into: room, extensions: extensions(at: now), map: media.extensionMap)
         room.storeBytes(of: number.bigEndian, toByteOffset: layout.size, as: UInt16.self)
         let start = layout.size + RTXEncapsulation.headerSize

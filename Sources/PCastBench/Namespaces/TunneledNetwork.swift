@@ -82,14 +82,6 @@ final class TunneledNetwork: Sendable {
     /// Changes a host's link while it runs.
     func change(_ host: Int, _ change: (inout TunneledHost) -> Void) { state.hosts.withLock { change(&$0[host]) } }
 
-    /// Sets the same conditions for both directions.
-    func setConditions(of host: Int, _ conditions: LinkConditions) {
-        change(host) {
-            $0.up.conditions = conditions
-            $0.down.conditions = conditions
-        }
-    }
-
     /// Replaces a host's address by another, as when a machine changes its network.
     func moveAddress(of host: Int) throws {
         let device = interfaces[host]

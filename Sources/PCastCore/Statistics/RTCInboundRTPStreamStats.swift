@@ -27,8 +27,6 @@ public struct RTCInboundRTPStreamStats: RTCStats {
     public var jitter = 0.0
     /// The received payload in bytes, including retransmissions.
     public var bytesReceived = 0
-    /// The number of received retransmissions.
-    public var retransmittedPacketsReceived: Int?
     /// The number of sent NACK packets.
     public var nackCount = 0
     /// The number of sent PLI packets; nil for audio.
@@ -39,8 +37,6 @@ public struct RTCInboundRTPStreamStats: RTCStats {
     public var framesReceived: Int?
     /// The number of decoded frames.
     public var framesDecoded: Int?
-    /// The number of decoded key frames.
-    public var keyFramesDecoded: Int?
     /// The number of rendered frames.
     public var framesRendered: Int?
     /// The number of frames that were dropped before they were decoded or rendered.

@@ -97,9 +97,6 @@ extension MediaPlaylist {
     /// The media sequence number of the segment after the last complete one.
     public var nextNumber: Int64 { mediaSequence + Int64(segments.count) }
 
-    /// The complete segments and the open segment.
-    public var allSegments: [MediaSegment] { segments + (openSegment.map { [$0] } ?? []) }
-
     /// Returns the complete segment with a media sequence number; nil if the playlist does not contain it.
     public func segment(_ number: Int64) -> MediaSegment? {
         guard number >= mediaSequence, number < nextNumber else { return nil }

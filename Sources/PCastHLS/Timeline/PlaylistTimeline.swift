@@ -226,14 +226,6 @@ extension PlaylistTimeline {
         return low
     }
 
-    /// Returns the first complete segment that ends after a position and is not a gap; nil if there is none.
-    public func playableSegment(from position: TimeSpan) -> PlacedSegment? {
-        guard !segments.isEmpty else { return nil }
-        return segments[Self.index(of: position, in: segments)...].first {
-            $0.end > position && !$0.isGap && playlist.segment($0.number) != nil
-        }
-    }
-
     /// Returns the parts of a segment with their positions; none if the segment has no parts or is not in the window.
     public func parts(of number: Int64) -> [PlacedPart] {
         guard let placed = segment(number: number),

@@ -4,8 +4,6 @@ public enum RTCPPacket: Hashable, Sendable {
     case senderReport(SenderInformation, ReportBlocks)
     /// A receiver report (RFC 3550, section 6.4.2).
     case receiverReport(ssrc: UInt32, ReportBlocks)
-    /// A source description (RFC 3550, section 6.5).
-    case sourceDescription(SourceDescription)
     /// A BYE (RFC 3550, section 6.6).
     case goodbye(Goodbye)
     /// A generic NACK (RFC 4585, section 6.2.1).
@@ -24,7 +22,8 @@ public enum RTCPPacket: Hashable, Sendable {
     case extendedReport(ExtendedReport)
     /// A publisher's report about itself.
     case publisherReport(PublisherReport)
-    /// A packet of an unknown type, or with a body that is too short.
+    /// A packet of another type, or with a body that is too short. Source descriptions (RFC 3550, section 6.5) are
+    /// among them, because their names are not used: streams are identified by the session description.
     case unknown(type: UInt8)
 
     /// The packet types of RFC 3550, RFC 4585 and RFC 3611.
@@ -56,8 +55,6 @@ public enum RTCPPacket: Hashable, Sendable {
             switch type {
             case PacketType.senderReport: Self.senderReport(count, body, in: datagram)
             case PacketType.receiverReport: Self.receiverReport(count, body, in: datagram)
-            case PacketType.sourceDescription:
-                RTCPPacket.sourceDescription(SourceDescription(range: body, count: Int(count)))
             case PacketType.goodbye: Self.goodbye(count, body)
             case PacketType.transportLayerFeedback: Self.transportLayerFeedback(count, body, in: datagram)
             case PacketType.payloadSpecificFeedback: Self.payloadSpecificFeedback(count, body, in: datagram)

@@ -136,13 +136,6 @@ public struct JitterBuffer: ~Copyable {
         return count(.inserted)
     }
 
-    /// Records a packet with only padding, which fills its sequence number.
-    public mutating func insertPadding(sequenceNumber: UInt16, timestamp: UInt32, at now: Instant) -> Insertion {
-        insert(
-            payload: UnsafeRawBufferPointer(start: nil, count: 0), sequenceNumber: sequenceNumber,
-            timestamp: timestamp, marker: false, at: now)
-    }
-
     /// Returns the next frame or gap; nil if there is none yet.
     public mutating func poll(at now: Instant) -> Output? {
         guard newest != nil else { return nil }

@@ -114,7 +114,4 @@ public final class SRTPReceiver {
 
     /// The approximate size of the object in bytes.
     static let size = 96
-
-    /// The size of the tables in bytes, without OpenSSL's context.
-    var tableFootprint: Int { streams.footprint + controls.footprint }
 }

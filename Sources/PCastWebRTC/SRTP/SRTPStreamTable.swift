@@ -52,12 +52,6 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     /// Whether no stream can be added.
     var isFull: Bool { count == Self.capacity }
 
-    /// The size of the table in bytes.
-    var footprint: Int {
-        let grown = hasGrown ? header.pointee.capacity : 0
-        return Self.blockSize + grown * (MemoryLayout<UInt32>.stride + MemoryLayout<State>.stride)
-    }
-
     /// Returns the address of a stream's state, which is valid until another stream is added.
     func state(at position: Int) -> UnsafeMutablePointer<State> {
         precondition(position >= 0 && position < header.pointee.count)

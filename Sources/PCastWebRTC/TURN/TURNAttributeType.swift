@@ -6,12 +6,9 @@ enum TURNAttributeType {
     static let data: UInt16 = 0x0013
     static let xorRelayedAddress: UInt16 = 0x0016
     static let requestedAddressFamily: UInt16 = 0x0017
-    static let evenPort: UInt16 = 0x0018
     static let requestedTransport: UInt16 = 0x0019
-    static let dontFragment: UInt16 = 0x001A
     static let messageIntegritySHA256: UInt16 = 0x001C
     static let passwordAlgorithm: UInt16 = 0x001D
-    static let reservationToken: UInt16 = 0x0022
     static let passwordAlgorithms: UInt16 = 0x8002
     static let software: UInt16 = 0x8022
 
@@ -34,7 +31,6 @@ enum TURNErrorCode {
     static let addressFamilyNotSupported = 440
     static let wrongCredentials = 441
     static let unsupportedTransport = 442
-    static let peerAddressFamilyMismatch = 443
     static let allocationQuotaReached = 486
     static let insufficientCapacity = 508
 }

@@ -29,6 +29,12 @@ enum ThisMachine {
     /// The browsers that can be controlled.
     static let browsers = (hasChromium ? ["chromium"] : []) + (hasFirefox ? ["firefox"] : [])
 
+    /// OBS, and a display for it.
+    static let hasOBS = can("OBS", when: ["obs", "Xvfb"])
+
+    /// The Python that has aiortc and FFmpeg 9, where `hasPeers` is true.
+    static let peersPython = "\(cache)/peers/bin/python"
+
     /// Whether aiortc, GStreamer and FFmpeg are available in a network namespace.
     static let hasPeers: Bool = {
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {

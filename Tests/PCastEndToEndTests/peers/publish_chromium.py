@@ -13,9 +13,10 @@ HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connection
 
 def address(options):
     """The page's address with the codec in its query, and the token in its fragment."""
-    query = {"codec": options.codec}
-    address = f"{options.url}{'&' if urllib.parse.urlsplit(options.url).query else '?'}{urllib.parse.urlencode(query)}"
-    return f"{address}#token={urllib.parse.quote(options.token, safe='')}" if options.token else address
+    page = urllib.parse.urlsplit(options.url)
+    query = "&".join(filter(None, [page.query, urllib.parse.urlencode({"codec": options.codec})]))
+    token = f"token={urllib.parse.quote(options.token, safe='')}" if options.token else page.fragment
+    return page._replace(query=query, fragment=token).geturl()
 
 
 def measure(run, page, seconds):

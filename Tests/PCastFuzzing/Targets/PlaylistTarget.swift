@@ -75,7 +75,6 @@ enum PlaylistTarget {
                 try check(segment.start <= middle && middle < segment.end, "a segment that does not hold its time")
                 for part in timeline.parts(of: segment.number) { _ = part.end }
             }
-            _ = timeline.playableSegment(from: middle)
             _ = timeline.independentPart(for: middle)
             for extreme in [Int64.min, 0, Int64.max] {
                 _ = timeline.position(of: WallTime(nanosecondsSinceEpoch: extreme))

@@ -12,7 +12,6 @@ final class EventJudge: PlaybackSessionConsumer, PlayerObserver {
         var isOpen = false
         var isAtEnd = false
         var isBuffering = true
-        var isElsewhere = false
     }
 
     private struct State {

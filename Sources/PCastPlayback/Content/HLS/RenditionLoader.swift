@@ -134,9 +134,6 @@ final class RenditionLoader: Sendable {
     /// The number of changes of the playlist.
     var version: Int { state.withLock { $0.follower }?.current.version ?? 0 }
 
-    /// The index of the current variant.
-    var currentRung: Int { state.withLock { $0.rung } }
-
     /// The failure after the loaded segments; nil for none.
     var failure: LoadFailure? { state.withLock { $0.failure } }
 

@@ -16,8 +16,6 @@ struct H264PayloadReader {
 
         /// The offset of the data after the header.
         var body: Int { isWhole ? range.lowerBound + 1 : range.lowerBound }
-        /// Whether it is a fragment other than the first.
-        var isContinuation: Bool { !isStart }
     }
 
     /// The offset of the next unit.

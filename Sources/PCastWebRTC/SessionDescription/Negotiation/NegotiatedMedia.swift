@@ -43,8 +43,6 @@ public struct NegotiatedMedia: Sendable {
     public var payloadType: UInt8 { format.payloadType }
     /// The payload type of retransmissions of ``format``; nil if they are not negotiated.
     public var rtxPayloadType: UInt8? { format.rtxPayloadType }
-    /// The H.264 profile; nil for other codecs.
-    public var h264Profile: H264Profile? { format.h264?.profile }
     /// The packetization mode of H.264; 1 for other codecs.
     public var packetizationMode: UInt8 { format.h264?.packetizationMode ?? 1 }
 

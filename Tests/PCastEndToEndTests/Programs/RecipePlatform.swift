@@ -1,0 +1,114 @@
+import Foundation
+
+/// A platform at an address of a machine with a network of its own, and the commands of the README's recipes there. Only
+/// hosts and the stream's ID are replaced in a command.
+struct RecipePlatform: Sendable {
+    /// The platform's address, and that of every other program. It is not a loopback address, so that tokens are
+    /// required.
+    static let host = MachineNetwork.addresses[0]
+    /// The application of the README's tokens.
+    private static let application = "my-app:my-secret"
+    /// The hosts of the README, from the blocks that are reserved for documentation (RFC 5737).
+    private static let documentationHosts = ["203.0.113.7", "192.0.2.5"]
+
+    let machine: MachineNetwork
+    let local: LocalPlatform
+    /// The values of the recipes' shell variables.
+    private let variables: [String: String]
+
+    var place: TestWorkspace { machine.place }
+
+    static func start(in place: TestWorkspace) async throws -> RecipePlatform {
+        let machine = try await MachineNetwork.start("v4 route", in: place)
+        let serve = try ReadmeRecipe("Publish with FFmpeg by SRT").command(with: "pcast serve")
+        let options = serve.prefix { $0 != "#" }.split(separator: " ").dropFirst(2).filter { $0 != "…" }
+        let program = try machine.pcast(
+            ["serve"] + options.map { String($0) } + [
+                "--listen", "\(host):8080", "--advertise", host, "--application", application, "--media-allow", host,
+            ])
+        let local = try await LocalPlatform(program, in: place)
+        let programs = FileManager.default
+        try programs.createDirectory(atPath: place.path("bin"), withIntermediateDirectories: true)
+        try programs.createSymbolicLink(
+            atPath: place.path("bin/pcast"), withDestinationPath: try BuiltProgram.path("pcast"))
+        return RecipePlatform(machine: machine, local: local, variables: try await variables(in: place))
+    }
+
+    /// Makes `ffmpeg` of the following commands one that has the muxer for WHIP.
+    func useFFmpegWithWHIP() async throws {
+        let path = try await place.run(
+            ThisMachine.peersPython, ["-c", "import imageio_ffmpeg; print(imageio_ffmpeg.get_ffmpeg_exe())"]
+        ).output.first
+        guard let path else { throw EndToEndFailure("there is no FFmpeg with WHIP") }
+        try FileManager.default.createSymbolicLink(atPath: place.path("bin/ffmpeg"), withDestinationPath: path)
+    }
+
+    private static func searchPath(in place: TestWorkspace) -> String {
+        "\(place.path("bin")):\(ProcessInfo.processInfo.environment["PATH"] ?? "")"
+    }
+
+    /// Runs the README's assignments, and returns the values.
+    private static func variables(in place: TestWorkspace) async throws -> [String: String] {
+        let assignments = try ReadmeRecipe.assignments()
+        let names = assignments.compactMap { ReadmeRecipe.name(of: $0) }
+        let script = assignments.map { inside($0, stream: nil) } + names.map { #"printf '%s\n' "$\#($0)""# }
+        let shell = try place.start(
+            "/bin/bash", ["-euc", script.joined(separator: "\n")], variables: ["PATH": searchPath(in: place)])
+        let status = try await shell.exitStatus()
+        let values = shell.output.lines.values
+        guard status == 0, values.count == names.count else {
+            throw EndToEndFailure("the assignments of README.md exited with \(status)\n\(shell.report)")
+        }
+        return Dictionary(zip(names, values), uniquingKeysWith: { _, last in last })
+    }
+
+    /// Replaces what is different for each reader of the README.
+    private static func inside(_ text: String, stream: String?) -> String {
+        var text = text.replacingOccurrences(of: "Tests/", with: "\(BuiltProgram.repository)/Tests/")
+        for host in documentationHosts { text = text.replacingOccurrences(of: host, with: Self.host) }
+        return stream.map { text.replacingOccurrences(of: "STREAM", with: $0) } ?? text
+    }
+
+    /// Returns a piece of inline code with the values of its variables.
+    func value(of code: String, stream: String? = nil) -> String {
+        variables.reduce(Self.inside(code, stream: stream)) { text, variable in
+            text.replacingOccurrences(of: "$\(variable.key)", with: variable.value)
+        }
+    }
+
+    /// Starts a command of a recipe.
+    func start(_ command: String, stream: String? = nil) throws -> RunningProgram {
+        try run("bash", ["-c", "exec \(Self.inside(command, stream: stream))"])
+    }
+
+    /// Starts a command of a recipe in a terminal of 100 columns and 30 rows. Returns the socket of its tmux.
+    func startInTerminal(_ command: String, stream: String) async throws -> String {
+        let socket = place.path("tmux")
+        let shell = "exec \(Self.inside(command, stream: stream))"
+        let program = try run(
+            "tmux", ["-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", shell])
+        guard try await program.exitStatus() == 0 else { throw EndToEndFailure("no terminal\n\(program.report)") }
+        return socket
+    }
+
+    /// Starts a program on the machine, with the recipes' variables in its environment.
+    func run(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
+        var all = variables.merging(environment) { _, own in own }
+        all["PATH"] = Self.searchPath(in: place)
+        all["XDG_RUNTIME_DIR"] = place.runtimeDirectory
+        return try place.start(
+            "\(BuiltProgram.peers)/namespace.sh",
+            [machine.name, "env"] + all.map { "\($0.key)=\($0.value)" } + [program] + arguments)
+    }
+
+    /// Records a stream with the README's command. The video must move, and the screenshot is of it.
+    func record(_ stream: String) async throws -> (recording: MediaFile, screenshot: MediaFile) {
+        let recipe = try ReadmeRecipe("Watch, record and push with `pcast`")
+        let viewer = try start(try recipe.command(with: "--record"), stream: stream)
+        guard try await viewer.exitStatus() == 0 else { throw EndToEndFailure("no recording\n\(viewer.report)") }
+        return (
+            MediaFile(path: place.path("recording.mp4"), place: place),
+            MediaFile(path: place.path("last.png"), place: place)
+        )
+    }
+}

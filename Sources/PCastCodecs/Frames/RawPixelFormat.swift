@@ -1,5 +1,3 @@
-public import PCastCore
-
 /// The memory layout of the pixels of cameras (V4L2) and screens (X11).
 ///
 /// The names list the bytes in the order of their addresses. The descriptions give the V4L2 FourCC.

@@ -6,7 +6,7 @@ import PCastCore
 /// difference between when a report was written and when it arrived is the truest, for the network only adds to it;
 /// drift of the clocks is followed slowly.
 struct PublisherClock {
-    private var offset: TimeSpan?
+    private(set) var offset: TimeSpan?
     /// Reports in a row that say a time from long before what the offset tells.
     private var lateReports = 0
 

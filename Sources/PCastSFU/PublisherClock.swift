@@ -6,7 +6,7 @@ import PCastCore
 /// the writing and the arrival of a report is the most accurate, because the network only adds delay. Clock drift is
 /// followed slowly.
 struct PublisherClock {
-    private var offset: TimeSpan?
+    private(set) var offset: TimeSpan?
     /// The number of consecutive reports whose time is far earlier than the offset implies.
     private var lateReports = 0
 

@@ -24,6 +24,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case edgeAuthToken
     case json
     case signaling
+    case captions
     case playlist
     case segmentText
     case overlay
@@ -59,6 +60,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .edgeAuthToken: try EdgeAuthTokenTarget.run(bytes)
         case .json: try JSONTarget.run(bytes)
         case .signaling: try SignalingTarget.run(bytes)
+        case .captions: try CaptionTarget.run(bytes)
         case .playlist: try PlaylistTarget.run(bytes)
         case .segmentText: try SegmentTextTarget.run(bytes)
         case .overlay: try OverlayTarget.run(bytes)
@@ -92,6 +94,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .edgeAuthToken: EdgeAuthTokenTarget.corpus
         case .json: JSONTarget.corpus
         case .signaling: SignalingTarget.corpus
+        case .captions: CaptionTarget.corpus
         case .playlist: PlaylistTarget.corpus
         case .segmentText: SegmentTextTarget.corpus
         case .overlay: OverlayTarget.corpus

@@ -14,6 +14,7 @@ import Testing
             ("/assets/dialogs.js", "text/javascript; charset=utf-8"),
             ("/assets/streams.js", "text/javascript; charset=utf-8"),
             ("/assets/watch.js", "text/javascript; charset=utf-8"),
+            ("/assets/captions.js", "text/javascript; charset=utf-8"),
             ("/assets/publish.js", "text/javascript; charset=utf-8"),
         ])
     func types(path: String, type: String) async throws {

@@ -11,6 +11,7 @@ actor ProtocolClient {
     /// The requests in the order of their responses.
     private(set) var answered: [SignalingRequestID] = []
     private(set) var ended: [PCastStreamEnded] = []
+    private(set) var captions: [PCastStreamCaptions] = []
     /// The frames in their order of arrival.
     private(set) var received: [SignalingFrame] = []
     private(set) var isClosed = false
@@ -55,6 +56,7 @@ actor ProtocolClient {
                 answers[id] = result
                 answered.append(id)
             case .event(.streamEnded(let message)): ended.append(message)
+            case .event(.streamCaptions(let message)): captions.append(message)
             default: break
             }
         }

@@ -18,13 +18,14 @@ enum Requests {
     }
 
     static func view(
-        _ token: String = "", session: String = "", origin: String? = nil
+        _ token: String = "", session: String = "", origin: String? = nil, options: [String] = []
     ) throws -> SignalingRequest {
-        setUp(token, session: session, offer: try Offers.viewer(), origin: origin, tags: [])
+        setUp(token, session: session, offer: try Offers.viewer(), origin: origin, tags: [], options: options)
     }
 
     static func setUp(
-        _ token: String, session: String = "", offer: String, origin: String?, tags: [String] = []
+        _ token: String, session: String = "", offer: String, origin: String?, tags: [String] = [],
+        options: [String] = []
     ) -> SignalingRequest {
         var description = PCastSetRemoteDescription()
         description.streamID = ""
@@ -33,6 +34,7 @@ enum Requests {
         var create = PCastCreateStream()
         create.sessionID = session
         create.tags = tags
+        create.options = options
         create.setRemoteDescription = description
         if let origin { create.originStreamID = origin }
         var message = PCastSetupStream()

@@ -8,10 +8,10 @@ import Testing
 /// The events of WHIP and WHEP sessions as server-sent events.
 @Suite struct StreamEventsTests {
     /// Returns the address of the events that an answer links to.
-    private func address(of answer: TestPlatform.Answer) throws -> String {
+    private func address(of answer: TestPlatform.Answer, isViewer: Bool = false) throws -> String {
         let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
         #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
-        #expect(link.contains("events=\"data-quality,ended\""))
+        #expect(link.contains("events=\"data-quality,ended\(isViewer ? ",captions" : "")\""))
         return String(link.dropFirst().prefix { $0 != ">" })
     }
 
@@ -23,7 +23,8 @@ import Testing
                 door, door == "/whip" ? try Offers.publisher() : try Offers.viewer())
             let location = try #require(answer.header("Location"))
             let response = try await HTTPClient.shared.execute(
-                HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(60))
+                HTTPClientRequest(url: platform.uri + (try address(of: answer, isViewer: door == "/whep"))),
+                timeout: .seconds(60))
             #expect(response.status == .ok)
             #expect(response.headers.first(name: "Content-Type") == "text/event-stream")
             #expect(response.headers.first(name: "Access-Control-Allow-Origin") == "*")

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastIO
 import PCastRTP
 import Synchronization
 
@@ -32,6 +33,8 @@ final class StreamLifecycle: StreamListener {
     let observableEndedInfo = ObservableValue<StreamEndedInfo?>(nil)
     /// The changes of the data quality.
     let qualities = Broadcast<DataQuality>()
+    /// The captions of a viewed stream.
+    let captions = ReceivedCaptions()
     private let state: Mutex<State>
 
     /// Creates the lifecycle of a stream that has not ended.
@@ -82,6 +85,7 @@ final class StreamLifecycle: StreamListener {
         let said = farewell?(info)
         observableEndedInfo.set(info)
         qualities.finish()
+        captions.finish()
         Task {
             _ = await said?.settled
             while let action = nextAction() { action(info) }
@@ -150,6 +154,13 @@ final class StreamLifecycle: StreamListener {
     /// Whether the stream is being set up again, in which case events of the media connection are outdated; and the
     /// number of times that it was lost.
     var interruption: (isUnderWay: Bool, count: Int) { state.withLock { ($0.isReturning, $0.interruptions) } }
+
+    // MARK: Captions
+
+    /// Processes captions of the platform.
+    func captionsArrived(_ cues: [CaptionCue], timestamp: WallTime) {
+        captions.add(cues, timestamp: timestamp, at: MonotonicClock.now())
+    }
 
     // MARK: Data quality
 

@@ -90,6 +90,7 @@ struct StreamSetup: Sendable {
         // The ID is empty directly after Authenticate, which means the session of this conversation.
         stream.sessionID = session.sessionID?.description ?? ""
         stream.options = ["data-quality-notifications"]
+        if direction == .download { stream.options.append("captions") }
         if let former {
             stream.options.append("resume-stream=\(former)")
         } else if resumes {

@@ -7,21 +7,25 @@ public final class Publisher: Sendable {
     public let streamID: StreamID
 
     /// The media of the stream; nil if the platform pulls or pushes the media itself.
-    private let publishing: Publishing?
+    let publishing: Publishing?
+    /// The session, which sends captions.
+    let session: SignalingSession
     private let life: StreamLifecycle
     private let limits: BandwidthLimits
 
-    init(streamID: StreamID, publishing: Publishing) {
+    init(streamID: StreamID, publishing: Publishing, session: SignalingSession) {
         self.streamID = streamID
         self.publishing = publishing
+        self.session = session
         life = publishing.life
         limits = publishing.limits
     }
 
     /// Creates the publisher of a stream whose media the platform pulls or pushes.
-    init(streamID: StreamID, life: StreamLifecycle) {
+    init(streamID: StreamID, life: StreamLifecycle, session: SignalingSession) {
         self.streamID = streamID
         publishing = nil
+        self.session = session
         self.life = life
         limits = BandwidthLimits()
     }

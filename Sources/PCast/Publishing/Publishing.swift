@@ -25,6 +25,8 @@ final class Publishing: Sendable {
     let statistics = Broadcast<PublisherStatistics>()
     /// The changes of `hasSubscribers`.
     let watched = Broadcast<Bool>()
+    /// The capture time of the first frame.
+    let start = StreamStart()
 
     private let media: any PublishedMedia
     private let video: LayeredEncoding?
@@ -114,7 +116,8 @@ final class Publishing: Sendable {
             let (video, audio) = (sent.contains(.video) ? video : nil, sent.contains(.audio) ? audio : nil)
             try video?.start(taken: call.sentLayers)
             try audio?.start()
-            let taking = try media.add { [call] frame in
+            let taking = try media.add { [call, start] frame in
+                start.note(frame)
                 switch frame {
                 case .video(let sample) where stream.passes(.video): video?.push(sample)
                 case .video(let sample): video?.leaveOut(sample)
@@ -223,6 +226,7 @@ final class Publishing: Sendable {
         call.close()
         statistics.finish()
         watched.finish()
+        start.end()
     }
 
     // MARK: Statistics

@@ -64,6 +64,6 @@ extension PCast {
     /// Sends the setup and returns its publisher. Throws an error if the platform refuses.
     private func connect(_ setup: RemoteSetup) async throws(PCastError) -> Publisher {
         let life = StreamLifecycle(.publisher)
-        return Publisher(streamID: try await setup.run(life, session), life: life)
+        return Publisher(streamID: try await setup.run(life, session), life: life, session: session)
     }
 }

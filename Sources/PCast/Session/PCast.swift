@@ -202,7 +202,7 @@ public final class PCast: Sendable {
         let setup = StreamSetup(
             direction: .upload, streamToken: streamToken, tags: tags, resumes: options.resumes)
         let stream = try await setup.run(publishing.call, life: publishing.life, session: session)
-        return Publisher(streamID: stream, publishing: publishing)
+        return Publisher(streamID: stream, publishing: publishing, session: session)
     }
 
     /// Subscribes to a stream. It returns when the platform has accepted; media arrives some round trips later.

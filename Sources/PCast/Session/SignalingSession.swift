@@ -259,6 +259,13 @@ final class SignalingSession: Sendable {
         case .streamDataQuality(let message):
             guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
             return { listener.dataQualityChanged(DataQuality(message)) }
+        case .streamCaptions(let message):
+            guard let listener = state.listeners[StreamID(message.streamID)],
+                let timestamp = WallTime(wire: message.timestamp)
+            else { return nil }
+            let cues = message.cues.prefix(CaptionGate.capacity).compactMap { CaptionCue($0) }
+                .filter { $0.problem == nil }
+            return { listener.captionsArrived(cues, timestamp: timestamp) }
         case .connectionDisconnected: return nil
         }
     }

@@ -8,6 +8,9 @@ protocol StreamListener: AnyObject, Sendable {
     func streamInterrupted()
     /// The platform reports another data quality.
     func dataQualityChanged(_ quality: DataQuality)
+    /// The platform sends captions of a viewed stream. `timestamp` is the time by the platform's clock at which it sent
+    /// them.
+    func captionsArrived(_ cues: [CaptionCue], timestamp: WallTime)
     /// The application stops the session of the stream.
     func sessionStopped()
     /// The application goes to the background.

@@ -9,4 +9,14 @@ enum SourceFrame: Sendable {
     case audio(AudioFrame)
     /// An Opus packet of a source with encoded audio.
     case codedAudio(EncodedFrame)
+
+    /// The capture time; nil if the source does not know it.
+    var captureTime: WallTime? {
+        switch self {
+        case .video(.picture(let frame)): frame.captureTime
+        case .video(.coded(let frame)): frame.captureTime
+        case .audio(let frame): frame.captureTime
+        case .codedAudio(let frame): frame.captureTime
+        }
+    }
 }

@@ -1,4 +1,5 @@
 public import PCastCore
+import PCastIO
 
 /// A stream that can be rendered or published: a subscribed stream, or the stream of this machine's sources (Phenix:
 /// `PhenixMediaStream`). A subscribed stream lasts until it is stopped, the platform ends it, or its ``PCast`` ends.
@@ -106,6 +107,21 @@ public final class MediaStream: Sendable {
     public func getStats() async -> RTCStatsReport {
         guard case .remote(let media) = origin else { return RTCStatsReport() }
         return await media.call.stats()
+    }
+
+    // MARK: Captions
+
+    /// The captions of a subscribed stream: the present ones at first, and then those that arrive, until the stream
+    /// ends. They usually arrive before the frames to which they belong. ``Renderer/caption`` is the text of the
+    /// displayed frame. Each access creates a new stream.
+    public var captions: AsyncStream<[CaptionCue]> { life.captions.listen() }
+
+    /// Returns the captions of a displayed frame, one below the other; nil if there are none.
+    ///
+    /// - Parameter captureTime: The capture time of the frame; nil if it is unknown. The frame then counts as captured
+    ///   now.
+    public func caption(at captureTime: WallTime?) -> String? {
+        life.captions.text(at: captureTime, now: MonotonicClock.now())
     }
 
     // MARK: Rendering

@@ -32,6 +32,8 @@ public final class Renderer: Sendable {
     private let first = Promise<Instant?>()
     private let sizes = Broadcast<Dimensions>()
     private let measured = Broadcast<ViewerStatistics>()
+    /// The text of the captions on the displayed frame; nil for none.
+    public let caption = ObservableValue<String?>(nil)
     private let state = Mutex(State())
 
     init(stream: MediaStream, options: RendererOptions) {
@@ -50,7 +52,8 @@ public final class Renderer: Sendable {
         let status: RendererStartStatus = state.withLock { state in
             guard state.rendering == nil, !state.isStopped else { return .conflict }
             do {
-                let rendering = try Rendering(stream, options: options, first: first, sizes: sizes)
+                let rendering = try Rendering(
+                    stream, options: options, first: first, sizes: sizes, caption: caption)
                 rendering.isMuted = state.isMuted
                 rendering.volume = state.volume
                 rendering.setFrameReadyCallback(state.frameReady)
@@ -85,6 +88,7 @@ public final class Renderer: Sendable {
             return (state.rendering, state.created)
         }
         rendering?.stop()
+        caption.set(nil)
         created?.close()
         first.resolve(nil)
         sizes.finish()
@@ -320,6 +324,23 @@ public final class Renderer: Sendable {
             for await dimensions in changes {
                 guard let self else { return }
                 callback(self, dimensions)
+            }
+        }
+    }
+
+    /// Calls back at each change of the captions on the displayed frame, while the stream is rendered. The text is nil
+    /// for none.
+    ///
+    /// Captions follow the capture time of the displayed frame. A stream without video, or without capture times, shows
+    /// them by the platform's clock.
+    public func setCaptionChangedCallback(_ callback: @escaping @Sendable (Renderer, String?) -> Void) {
+        let changes = caption.values
+        Task { [weak self] in
+            var last: String?
+            for await text in changes where text != last {
+                guard let self else { return }
+                last = text
+                callback(self, text)
             }
         }
     }

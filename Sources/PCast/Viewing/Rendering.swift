@@ -12,6 +12,8 @@ final class Rendering: Sendable {
         /// Ends the input of media.
         var leave: (@Sendable () -> Void)?
         var sampler: Task<Void, Never>?
+        /// Shows the captions of a stream without video.
+        var captions: Task<Void, Never>?
         var rate = RateMeter()
     }
 
@@ -22,20 +24,25 @@ final class Rendering: Sendable {
 
     /// Begins to render the stream. Throws an error if there is no thread or decoder, or if the source cannot start.
     init(
-        _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: Broadcast<Dimensions>
+        _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: Broadcast<Dimensions>,
+        caption: ObservableValue<String?>
     ) throws {
         var rendering = PCastRendering.RendererOptions()
         rendering.measuresTestSignal = options.measuresTestSignal
         rendering.loudspeaker = options.useNullAudioDevice ? nil : "default"
-        let callbacks = RendererCallbacks(
+        var callbacks = RendererCallbacks(
             onFirstFrame: { first.resolve(MonotonicClock.now()) }, onDimensions: { sizes.send($0) })
         switch stream.origin {
         case .remote(let media):
             rendering.synchronization = options.lipSync ? .lipSync : .immediate
+            callbacks.onFrame = { [captions = media.life.captions] frame in
+                caption.set(captions.text(at: frame.captureTime, now: MonotonicClock.now()))
+            }
             self.media = media
             renderer = try Self.renderer(rendering, callbacks) { [call = media.call] in call.requestKeyFrame() }
             let leave = take(from: media, stream)
-            state.withLock { $0.leave = leave }
+            let captions = stream.videoTracks.isEmpty ? media.life.captions.follow(caption) : nil
+            state.withLock { ($0.leave, $0.captions) = (leave, captions) }
         case .local(let media):
             self.media = nil
             renderer = try Self.renderer(of: media, rendering, callbacks)
@@ -128,12 +135,13 @@ final class Rendering: Sendable {
 
     /// Ends the run.
     func stop() {
-        let (leave, sampler) = state.withLock { state in
-            defer { (state.leave, state.sampler) = (nil, nil) }
-            return (state.leave, state.sampler)
+        let (leave, sampler, captions) = state.withLock { state in
+            defer { (state.leave, state.sampler, state.captions) = (nil, nil, nil) }
+            return (state.leave, state.sampler, state.captions)
         }
         leave?()
         sampler?.cancel()
+        captions?.cancel()
         renderer.stop()
     }
 

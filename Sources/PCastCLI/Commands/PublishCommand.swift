@@ -40,6 +40,12 @@ struct PublishCommand: AsyncCommand {
     @Option(help: ArgumentHelp("A tag of the stream; may be repeated.", valueName: "tag"))
     var tag: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Send captions: a WebVTT or SubRip file whose times count from the first frame, or - for lines of standard "
+                + "input, each shown for 4 s from when it is read.", valueName: "file"))
+    var captions: String?
+
     @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
     var duration: DurationArgument?
 
@@ -139,7 +145,8 @@ struct PublishCommand: AsyncCommand {
             audioConstraints: try Self.constraints(settings.values("audio-constraint", audioConstraint), .audio),
             passesThrough: try !settings.flag("reencode", reencode),
             isOnDemand: try settings.flag("on-demand", onDemand),
-            isPreviewed: try settings.flag("preview", preview))
+            isPreviewed: try settings.flag("preview", preview),
+            captions: try settings.value("captions", captions).map { try CaptionsArgument(file: $0) })
     }
 
     /// Parses the choice of an encoder. A misspelled name must be found now and not when subscribers wait.

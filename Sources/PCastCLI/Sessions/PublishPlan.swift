@@ -14,4 +14,6 @@ struct PublishPlan: Sendable {
     var isOnDemand: Bool
     /// Whether a preview is shown.
     var isPreviewed: Bool
+    /// The captions; nil for none.
+    var captions: CaptionsArgument?
 }

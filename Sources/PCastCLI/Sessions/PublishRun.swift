@@ -29,6 +29,9 @@ struct PublishRun: Sendable {
         return await withTaskGroup { group in
             group.addTask { await client.attend(publishing, of: media, at: place, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
+            if let captions = plan.captions {
+                group.addTask { await CaptionRun(captions: captions, console: console).run(publishing) }
+            }
             if let preview {
                 group.addTask {
                     await preview.follow { if case .quit = $0 { client.end.end(.interrupted) } }

@@ -74,6 +74,7 @@ struct SubscribeRun: Sendable {
             group.addTask { for await size in shown.sizes { tell(size) } }
             group.addTask { await reportStatistics(shown.statistics, of: renderer) }
             group.addTask { for await quality in renderer.dataQualities { client.tell(quality) } }
+            group.addTask { await reportCaptions(of: renderer) }
         }
     }
 
@@ -155,6 +156,15 @@ struct SubscribeRun: Sendable {
         let wait = instant - beginning
         console.event("firstFrame", ["milliseconds": .measured(wait.milliseconds)])
         console.say("The first picture came after \(Figure.milliseconds(wait.milliseconds)).")
+    }
+
+    private func reportCaptions(of renderer: Renderer) async {
+        var last: String?
+        for await text in renderer.caption.values where text != last {
+            last = text
+            console.event("caption", ["text": .text(text)])
+            if let text { console.say("“\(text)”") }
+        }
     }
 
     private func tell(_ size: Dimensions) {

@@ -22,7 +22,7 @@ struct ConfigurationFile: Equatable {
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
             "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "resume",
-            "preview", "no-reconnect",
+            "preview", "no-reconnect", "captions",
         ],
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "no-reconnect"],
     ]

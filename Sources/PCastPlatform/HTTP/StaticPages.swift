@@ -28,6 +28,7 @@ struct StaticPages: Sendable {
         "dialogs.js": Asset(bytes: PackageResources.dialogs_js, type: script),
         "streams.js": Asset(bytes: PackageResources.streams_js, type: script),
         "plots.js": Asset(bytes: PackageResources.plots_js, type: script),
+        "captions.js": Asset(bytes: PackageResources.captions_js, type: script),
         "watch.js": Asset(bytes: PackageResources.watch_js, type: script),
         "publish.js": Asset(bytes: PackageResources.publish_js, type: script),
     ]

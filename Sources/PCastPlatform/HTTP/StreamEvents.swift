@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PCastCore
+import PCastIO
 
 /// The events of a WHIP or WHEP session as server-sent events (HTML Standard, section 9.2), for browsers that have no
 /// other signaling with the platform.
@@ -17,6 +18,12 @@ import PCastCore
 ///     event: ended
 ///     data: {"reason":"censored"}
 ///
+/// A viewer also receives the captions of the stream. Times are milliseconds since 1970 by the platform's capture clock,
+/// and `timestamp` is the time at which the event is sent:
+///
+///     event: captions
+///     data: {"timestamp":1790000000000,"cues":[{"captureTime":1790000001500,"duration":4000,"text":"Hello"}]}
+///
 /// The response ends with the session. The random name of the resource is its secret, as for DELETE.
 enum StreamEvents {
     private static let relation = "urn:ietf:params:whep:ext:core:server-sent-events"
@@ -24,15 +31,32 @@ enum StreamEvents {
     /// The interval of comments that prevent proxies from closing the connection.
     private static let heartbeat = Duration.seconds(15)
 
-    static func link(to path: String) -> String { "<\(path)>; rel=\"\(relation)\"; events=\"data-quality,ended\"" }
+    /// The maximum number of events that wait for a slow client. Beyond it, the oldest are dropped.
+    private static let backlog = 64
+
+    static func link(to path: String, isViewer: Bool) -> String {
+        "<\(path)>; rel=\"\(relation)\"; events=\"data-quality,ended\(isViewer ? ",captions" : "")\""
+    }
 
     private struct Ended: Encodable { let reason: String }
+
+    private struct Captions: Encodable {
+        struct Cue: Encodable {
+            let captureTime: Int64
+            let duration: Int64
+            let text: String
+        }
+
+        let timestamp: Int64
+        let cues: [Cue]
+    }
 
     static func response(_ news: AsyncStream<StreamUpdate>) -> Response {
         Response(
             status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
             body: ResponseBody { writer in
-                let (lines, told) = AsyncStream.makeStream(of: String.self)
+                let (lines, told) = AsyncStream.makeStream(
+                    of: String.self, bufferingPolicy: .bufferingNewest(backlog))
                 let following = Task {
                     for await each in news { told.yield(event(each)) }
                     told.finish()
@@ -54,9 +78,21 @@ enum StreamEvents {
         case .quality(let quality): return event(quality)
         case .ended(let end):
             // The reason may be text of the application. As JSON it is always one line.
-            let data = (try? JSONEncoder().encode(Ended(reason: end.wire))).map { String(decoding: $0, as: UTF8.self) }
-            return "event: ended\ndata: \(data ?? "{}")\n\n"
+            return "event: ended\ndata: \(json(Ended(reason: end.wire)))\n\n"
+        case .captions(let cues):
+            let captions = Captions(
+                timestamp: MonotonicClock.wallTime().millisecondsSinceEpoch,
+                cues: cues.map {
+                    Captions.Cue(
+                        captureTime: $0.captureTime.millisecondsSinceEpoch,
+                        duration: $0.duration.nanoseconds / 1_000_000, text: $0.text)
+                })
+            return "event: captions\ndata: \(json(captions))\n\n"
         }
+    }
+
+    private static func json(_ value: some Encodable) -> String {
+        (try? JSONEncoder().encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 
     private static func event(_ quality: DataQuality) -> String {

@@ -171,7 +171,8 @@ struct WebRTCHTTPController: Sendable {
             headers[.ignoredCapabilities] = participation.ignoredCapabilities.joined(separator: ", ")
         }
         if kind == .whep { headers.append(HTTPField(name: .link, value: Self.layerLink(name))) }
-        headers.append(HTTPField(name: .link, value: StreamEvents.link(to: "\(location)/events")))
+        headers.append(
+            HTTPField(name: .link, value: StreamEvents.link(to: "\(location)/events", isViewer: kind == .whep)))
         return Response(
             status: .created, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))

@@ -220,6 +220,11 @@ final class MediaRouter: Sendable {
         try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.pin(peer, layer: layer, at: now) }
     }
 
+    /// Returns the duration to add to a publisher's capture times; see `SFU.captureClockOffset`.
+    func captureClockOffset(of peer: PeerID) async -> TimeSpan? {
+        (try? await loop(of: peer)?.call { sfu, _ in sfu.captureClockOffset(of: peer) }) ?? nil
+    }
+
     /// Limits the bit rate of a publisher; see `SFU.limit`.
     func limit(_ peer: PeerID, to bitrate: Bitrate?) {
         try? loop(of: peer)?.submit { sfu, _ in sfu.limit(peer, to: bitrate) }

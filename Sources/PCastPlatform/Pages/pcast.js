@@ -115,6 +115,8 @@ export class Session {
 
   /** Called with the data quality, {status, reason}: first the current one, then each change. */
   onQuality = () => {};
+  /** Called with captions of the stream: {timestamp, cues: [{captureTime, duration, text}]}. */
+  onCaptions = () => {};
 
   /** The identifier of the stream, from a header field of the response. */
   streamID = null;
@@ -244,6 +246,9 @@ export class Session {
     });
     this.#events.addEventListener("data-quality", (event) => {
       if (!this.#closed) this.onQuality(JSON.parse(event.data));
+    });
+    this.#events.addEventListener("captions", (event) => {
+      if (!this.#closed) this.onCaptions(JSON.parse(event.data));
     });
     this.#events.addEventListener("ended", (event) => this.#noteEnd(JSON.parse(event.data).reason ?? null));
   }

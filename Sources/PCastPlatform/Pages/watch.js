@@ -2,6 +2,7 @@ import {
   Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, isFirefox, makeConnection,
   missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
+import { Captions } from "/assets/captions.js";
 import { Plot } from "/assets/plots.js";
 
 const video = document.getElementById("video");
@@ -12,6 +13,7 @@ const parameters = new URLSearchParams(location.search);
 const token = takeToken();
 if (parameters.has("embed")) document.body.classList.add("embedded");
 
+const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"));
 let session = null;
 let figures = null;
 let attempts = 0;
@@ -62,6 +64,7 @@ async function join() {
     quality = row;
     tellQuality(row);
   };
+  current.onCaptions = (event) => { if (session === current) captions.add(event); };
   session = current;
   try {
     await current.open(askForStereo);
@@ -231,6 +234,7 @@ function leave() {
   session = null;
   figures = null;
   quality = null;
+  captions.clear();
   showNoFigures();
   showQuality("viewer", null);
   for (const plot of Object.values(plots)) plot.clear();

@@ -13,6 +13,8 @@ actor SessionRegistry {
         /// The media connection of the stream is lost, and the client may reconnect.
         case interrupted(StreamID)
         case dataQuality(StreamID, DataQuality)
+        /// Captions of a viewed stream. They are not kept for a client that is not connected.
+        case captions(StreamID, [CaptionCue])
     }
 
     private struct Entry {
@@ -175,6 +177,15 @@ actor SessionRegistry {
         sessions[id]?.streams.remove(stream)
         sessions[id]?.interrupted.remove(stream)
     }
+
+    /// Sends captions to the client, if it is connected.
+    func received(_ captions: [CaptionCue], of stream: StreamID, in id: SessionID) async {
+        guard owns(stream, id) else { return }
+        _ = await sessions[id]?.deliver?(.captions(stream, captions))
+    }
+
+    /// Returns the streams of a session.
+    func streams(of id: SessionID) -> Set<StreamID> { sessions[id]?.streams ?? [] }
 
     func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }
 

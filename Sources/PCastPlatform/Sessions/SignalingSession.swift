@@ -217,6 +217,7 @@ actor SignalingSession {
             feed(.respond(id, response))
             // Events that occurred while the client was disconnected follow the response that resumes the session.
             if case .authenticate = request { tellUntold() }
+            await sendCurrentCaptions(after: response)
         }
     }
 
@@ -230,6 +231,7 @@ actor SignalingSession {
         case .bye: return await sayGoodbye(request)
         case .addIceCandidates(let message): return await note(message.streamID, request)
         case .updateStreamState(let message): return await note(message.streamID, request)
+        case .sendCaptions(let message): return .sendCaptions(await add(message))
         default:
             logger.info("refused a request", metadata: ["type": "\(request.typeName)"])
             return request.response(.badRequest)
@@ -358,6 +360,11 @@ actor SignalingSession {
                 grant, clientContext: clientContext, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
                 options: negotiation.options, returning: former, onEnd: onEnd, onQuality: onQuality,
                 onInterruption: onInterruption)
+            if create.options.contains(Self.captionOption) {
+                await directory.setCaptions(of: participation.streamID) { stream, cues in
+                    await registry.received(cues, of: stream, in: sessionID)
+                }
+            }
         }
         guard await registry.began(participation.streamID, in: sessionID),
             await directory.isPresent(participation)
@@ -377,6 +384,42 @@ actor SignalingSession {
         response.status = RequestStatus.ok.wire
         response.streamID = stream.description
         return response
+    }
+
+    /// Adds captions to a stream that the session publishes.
+    private func add(_ message: PCastSendCaptions) async -> PCastSendCaptionsResponse {
+        let stream = StreamID(message.streamID)
+        do throws(APIError) {
+            guard let session, await registry.owns(stream, session.id) else { throw .ended }
+            guard let sentAt = WallTime(wire: message.timestamp) else {
+                throw APIError(.badRequest, "The timestamp of the captions is later than the year 2100.")
+            }
+            var cues: [CaptionCue] = []
+            for cue in message.cues.prefix(CaptionCue.maximumCount + 1) {
+                guard let cue = CaptionCue(cue) else {
+                    throw APIError(.badRequest, "A caption's capture time or duration is out of range.")
+                }
+                cues.append(cue)
+            }
+            try await directory.add(cues, to: stream, sentAt: sentAt)
+            return PCastSendCaptionsResponse(status: .ok)
+        } catch {
+            logger.info("captions refused", metadata: ["stream": "\(stream)", "why": "\(error.detail)"])
+            return PCastSendCaptionsResponse(refusal: error.wire, because: error.message)
+        }
+    }
+
+    /// Sends the present captions to a client that has subscribed or resumed its session. They follow the response,
+    /// because the client does not know the stream before it.
+    private func sendCurrentCaptions(after response: SignalingResponse) async {
+        guard response.status == .ok, let session else { return }
+        switch response {
+        case .setupStream(let message):
+            await directory.sendCurrentCaptions(to: StreamID(message.createStreamResponse.streamID))
+        case .authenticate:
+            for stream in await registry.streams(of: session.id) { await directory.sendCurrentCaptions(to: stream) }
+        default: break
+        }
     }
 
     private func destroy(_ message: PCastDestroyStream) async -> PCastDestroyStreamResponse {
@@ -475,12 +518,21 @@ actor SignalingSession {
             feed(.event(.streamIdle(message)))
         case .dataQuality(let stream, let quality):
             feed(.event(.streamDataQuality(Self.message(quality, of: stream, in: session.id))))
+        case .captions(let stream, let cues):
+            var message = PCastStreamCaptions()
+            message.sessionID = session.id.description
+            message.streamID = stream.description
+            message.timestamp = MonotonicClock.wallTime().wire
+            message.cues = cues.map { PCastCaptionCue($0) }
+            feed(.event(.streamCaptions(message)))
         }
         return true
     }
 
     /// The option of `CreateStream` that requests notifications of data quality.
     private static let qualityOption = "data-quality-notifications"
+    /// The option of `CreateStream` that requests the captions of a viewed stream.
+    private static let captionOption = "captions"
 
     private static func message(
         _ quality: DataQuality, of stream: StreamID, in session: SessionID

@@ -28,6 +28,8 @@ struct LiveStream: Sendable {
     var codecs: [Codec] = []
     /// The numbers of subscribers so far.
     var counts = ViewerCounts()
+    /// The captions that viewers receive.
+    var captions = CaptionTrack()
 
     /// The database record at the beginning of the stream.
     var record: StreamRecord {

@@ -35,6 +35,8 @@ actor StreamDirectory {
         let onQuality: QualityAction
         var quality = DataQuality.good
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
+        /// Receives the captions of a viewing; nil if its client does not request them.
+        var onCaptions: CaptionAction?
         let entered: Instant
         /// The reason given by the client or job that ended it intentionally.
         var ending: (reason: StreamEndedReason, description: String)?
@@ -69,7 +71,7 @@ actor StreamDirectory {
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
     /// The maximum number of queued changes for a listener, and of listeners per participant.
-    private static let qualityBacklog = 16
+    private static let qualityBacklog = 64
     private static let listenerLimit = 8
 
     init(
@@ -456,8 +458,8 @@ actor StreamDirectory {
         await participant.onQuality(participant.streamID, quality)
     }
 
-    /// Returns the events of a participant: its current data quality, each change of it, and its end. A slow reader
-    /// misses the oldest events.
+    /// Returns the events of a participant: its current data quality, each change of it, the captions of a viewing, and
+    /// its end. A slow reader misses the oldest events.
     func news(of peer: PeerID) -> AsyncStream<StreamUpdate> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: StreamUpdate.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
@@ -472,6 +474,10 @@ actor StreamDirectory {
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
         continuation.yield(.quality(participant.quality))
+        if !participant.isPublisher {
+            let captions = currentCaptions(of: participant.origin)
+            if !captions.isEmpty { continuation.yield(.captions(captions)) }
+        }
         return stream
     }
 

@@ -13,6 +13,8 @@ public final class StreamPipeline: PlaybackPipeline {
         var stream: MediaStream?
         var renderer: Renderer?
         var subscribing: Task<Void, Never>?
+        /// Shows the captions of a stream without video.
+        var following: Task<Void, Never>?
         var lastFrame: VideoFrame?
         var isMuted = false
         var volume = 1.0
@@ -53,11 +55,11 @@ public final class StreamPipeline: PlaybackPipeline {
 
     /// Stops playback, ends the subscription, and waits for the pipeline's thread.
     public func stop() {
-        let (stream, renderer, task) = state.withLock { state in
+        let (stream, renderer, tasks) = state.withLock { state in
             state.isStopped = true
-            return (state.stream, state.renderer, state.subscribing)
+            return (state.stream, state.renderer, [state.subscribing, state.following])
         }
-        task?.cancel()
+        for task in tasks { task?.cancel() }
         renderer?.stop()
         stream?.stop()
         signal.raise()
@@ -119,8 +121,11 @@ public final class StreamPipeline: PlaybackPipeline {
     @discardableResult
     public func seek(to wallTime: WallTime) -> PlayheadEpoch? { nil }
 
-    /// Enables or disables the tracks of a kind.
+    /// Enables or disables the tracks of a kind. Captions are the track of the kind `subtitles`.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
+        guard kind != .subtitles else {
+            return change { presentation, _ in presentation.select(captions: track != nil) }
+        }
         guard let stream = state.withLock({ $0.stream }) else { return }
         for each in stream.tracks where each.mediaType.kind == kind { each.setEnabled(track != nil) }
     }
@@ -186,9 +191,22 @@ public final class StreamPipeline: PlaybackPipeline {
         guard !isStopped else { return .conflict }
         apply()
         let status = renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
+        if stream.videoTracks.isEmpty { followCaptions(of: renderer) }
         // `stop()` may have run before the renderer was stored.
         if state.withLock({ $0.isStopped }) { renderer.stop() }
         return status
+    }
+
+    /// Shows the captions of a stream without video, until the pipeline is stopped.
+    private func followCaptions(of renderer: Renderer) {
+        let captions = renderer.caption.values
+        let task = Task { [weak self] in
+            for await caption in captions {
+                guard let self else { return }
+                change { presentation, _ in if presentation.shows() { presentation.show(caption: caption) } }
+            }
+        }
+        state.withLock { $0.following = task }
     }
 
     /// Displays a frame, unless playback is paused.
@@ -200,10 +218,12 @@ public final class StreamPipeline: PlaybackPipeline {
         }
         guard isShown else { return }
         onFrame(frame)
+        let caption = stream?.caption(at: frame.captureTime)
         change {
             $0.presented(
                 frame.timestamp, captured: frame.captureTime, size: frame.dimensions, at: $1,
                 wallTime: MonotonicClock.wallTime())
+            $0.show(caption: caption)
         }
     }
 

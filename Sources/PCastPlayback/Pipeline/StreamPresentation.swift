@@ -28,6 +28,16 @@ struct StreamPresentation {
     private var hasLanded = false
     private var dimensions: Dimensions?
     private var hasPictures = true
+    private var tracks: [ContentTrack] = []
+    /// Whether there have been captions.
+    private var hasCaptions = false
+    /// Whether captions are shown.
+    private var showsCaptions = true
+    /// The text of the captions on the displayed frame, shown or not; nil for none.
+    private var caption: String?
+
+    /// The identifier of the track of captions.
+    static let captionTrack = ContentTrack(id: .init(rawValue: "captions"), kind: .subtitles)
 
     /// Creates the state of a paused stream that is not open.
     init(at now: Instant) {
@@ -61,7 +71,37 @@ struct StreamPresentation {
     mutating func opened(_ tracks: [ContentTrack]) {
         guard !isOver else { return }
         hasPictures = tracks.contains { $0.kind == .video }
-        tell(.overview(ContentOverview(kind: .live, tracks: tracks, selected: Set(tracks.map(\.id)))))
+        self.tracks = tracks
+        tellTracks()
+    }
+
+    /// Reports the tracks. Captions are a track after the first one, because a stream does not announce them.
+    private mutating func tellTracks() {
+        let all = hasCaptions ? tracks + [Self.captionTrack] : tracks
+        var selected = Set(all.map(\.id))
+        if !showsCaptions { selected.remove(Self.captionTrack.id) }
+        tell(.overview(ContentOverview(kind: .live, tracks: all, selected: selected)))
+    }
+
+    // MARK: Captions
+
+    /// Records the text of the captions on the frame that was displayed last; nil for none.
+    mutating func show(caption: String?) {
+        guard !isOver, caption != self.caption else { return }
+        self.caption = caption
+        if !hasCaptions {
+            hasCaptions = true
+            tellTracks()
+        }
+        if showsCaptions { tell(.subtitle(caption)) }
+    }
+
+    /// Shows or hides captions.
+    mutating func select(captions isSelected: Bool) {
+        guard !isOver, isSelected != showsCaptions else { return }
+        showsCaptions = isSelected
+        if hasCaptions { tellTracks() }
+        if caption != nil { tell(.subtitle(isSelected ? caption : nil)) }
     }
 
     /// Whether a frame is displayed: the first one always, and later ones unless playback is paused.

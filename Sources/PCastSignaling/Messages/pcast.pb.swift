@@ -1605,6 +1605,152 @@ public nonisolated struct PCastAddIceCandidatesResponse: Sendable {
   fileprivate var _status: String? = nil
 }
 
+public nonisolated struct PCastCaptionCue: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The first frame with the text, in milliseconds since 1970: by the publisher's clock in SendCaptions, by the
+  /// platform's in StreamCaptions.
+  public var captureTime: UInt64 {
+    get {_captureTime ?? 0}
+    set {_captureTime = newValue}
+  }
+  /// Returns true if `captureTime` has been explicitly set.
+  public var hasCaptureTime: Bool {self._captureTime != nil}
+  /// Clears the value of `captureTime`. Subsequent reads from it will return its default value.
+  public mutating func clearCaptureTime() {self._captureTime = nil}
+
+  /// In milliseconds.
+  public var duration: UInt64 {
+    get {_duration ?? 0}
+    set {_duration = newValue}
+  }
+  /// Returns true if `duration` has been explicitly set.
+  public var hasDuration: Bool {self._duration != nil}
+  /// Clears the value of `duration`. Subsequent reads from it will return its default value.
+  public mutating func clearDuration() {self._duration = nil}
+
+  public var text: String {
+    get {_text ?? String()}
+    set {_text = newValue}
+  }
+  /// Returns true if `text` has been explicitly set.
+  public var hasText: Bool {self._text != nil}
+  /// Clears the value of `text`. Subsequent reads from it will return its default value.
+  public mutating func clearText() {self._text = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _captureTime: UInt64? = nil
+  fileprivate var _duration: UInt64? = nil
+  fileprivate var _text: String? = nil
+}
+
+public nonisolated struct PCastSendCaptions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var streamID: String {
+    get {_streamID ?? String()}
+    set {_streamID = newValue}
+  }
+  /// Returns true if `streamID` has been explicitly set.
+  public var hasStreamID: Bool {self._streamID != nil}
+  /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
+  public mutating func clearStreamID() {self._streamID = nil}
+
+  /// The publisher's clock when the request is sent, in milliseconds since 1970.
+  public var timestamp: UInt64 {
+    get {_timestamp ?? 0}
+    set {_timestamp = newValue}
+  }
+  /// Returns true if `timestamp` has been explicitly set.
+  public var hasTimestamp: Bool {self._timestamp != nil}
+  /// Clears the value of `timestamp`. Subsequent reads from it will return its default value.
+  public mutating func clearTimestamp() {self._timestamp = nil}
+
+  public var cues: [PCastCaptionCue] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _streamID: String? = nil
+  fileprivate var _timestamp: UInt64? = nil
+}
+
+public nonisolated struct PCastSendCaptionsResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var status: String {
+    get {_status ?? String()}
+    set {_status = newValue}
+  }
+  /// Returns true if `status` has been explicitly set.
+  public var hasStatus: Bool {self._status != nil}
+  /// Clears the value of `status`. Subsequent reads from it will return its default value.
+  public mutating func clearStatus() {self._status = nil}
+
+  public var options: [String] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _status: String? = nil
+}
+
+/// For viewers that have the option `captions` of CreateStream.
+public nonisolated struct PCastStreamCaptions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var sessionID: String {
+    get {_sessionID ?? String()}
+    set {_sessionID = newValue}
+  }
+  /// Returns true if `sessionID` has been explicitly set.
+  public var hasSessionID: Bool {self._sessionID != nil}
+  /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
+  public mutating func clearSessionID() {self._sessionID = nil}
+
+  public var streamID: String {
+    get {_streamID ?? String()}
+    set {_streamID = newValue}
+  }
+  /// Returns true if `streamID` has been explicitly set.
+  public var hasStreamID: Bool {self._streamID != nil}
+  /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
+  public mutating func clearStreamID() {self._streamID = nil}
+
+  /// The platform's clock, in milliseconds since 1970.
+  public var timestamp: UInt64 {
+    get {_timestamp ?? 0}
+    set {_timestamp = newValue}
+  }
+  /// Returns true if `timestamp` has been explicitly set.
+  public var hasTimestamp: Bool {self._timestamp != nil}
+  /// Clears the value of `timestamp`. Subsequent reads from it will return its default value.
+  public mutating func clearTimestamp() {self._timestamp = nil}
+
+  public var cues: [PCastCaptionCue] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _sessionID: String? = nil
+  fileprivate var _streamID: String? = nil
+  fileprivate var _timestamp: UInt64? = nil
+}
+
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "pcast"
@@ -3655,6 +3801,209 @@ nonisolated extension PCastAddIceCandidatesResponse: SwiftProtobuf.Message, Swif
   public static func ==(lhs: PCastAddIceCandidatesResponse, rhs: PCastAddIceCandidatesResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.options != rhs.options {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PCastCaptionCue: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".CaptionCue"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}captureTime\0\u{1}duration\0\u{1}text\0")
+
+  public var isInitialized: Bool {
+    if self._captureTime == nil {return false}
+    if self._duration == nil {return false}
+    if self._text == nil {return false}
+    return true
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self._captureTime) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self._duration) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self._text) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._captureTime {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._duration {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._text {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PCastCaptionCue, rhs: PCastCaptionCue) -> Bool {
+    if lhs._captureTime != rhs._captureTime {return false}
+    if lhs._duration != rhs._duration {return false}
+    if lhs._text != rhs._text {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PCastSendCaptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SendCaptions"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}timestamp\0\u{1}cues\0")
+
+  public var isInitialized: Bool {
+    if self._streamID == nil {return false}
+    if self._timestamp == nil {return false}
+    if !SwiftProtobuf.Internal.areAllInitialized(self.cues) {return false}
+    return true
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self._streamID) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self._timestamp) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.cues) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._streamID {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._timestamp {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 2)
+    } }()
+    if !self.cues.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.cues, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PCastSendCaptions, rhs: PCastSendCaptions) -> Bool {
+    if lhs._streamID != rhs._streamID {return false}
+    if lhs._timestamp != rhs._timestamp {return false}
+    if lhs.cues != rhs.cues {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PCastSendCaptionsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SendCaptionsResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
+
+  public var isInitialized: Bool {
+    if self._status == nil {return false}
+    return true
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self._status) }()
+      case 2: try { try decoder.decodeRepeatedStringField(value: &self.options) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._status {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    } }()
+    if !self.options.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.options, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PCastSendCaptionsResponse, rhs: PCastSendCaptionsResponse) -> Bool {
+    if lhs._status != rhs._status {return false}
+    if lhs.options != rhs.options {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PCastStreamCaptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".StreamCaptions"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}timestamp\0\u{1}cues\0")
+
+  public var isInitialized: Bool {
+    if self._sessionID == nil {return false}
+    if self._streamID == nil {return false}
+    if self._timestamp == nil {return false}
+    if !SwiftProtobuf.Internal.areAllInitialized(self.cues) {return false}
+    return true
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self._sessionID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self._streamID) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self._timestamp) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.cues) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._sessionID {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._streamID {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._timestamp {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 3)
+    } }()
+    if !self.cues.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.cues, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PCastStreamCaptions, rhs: PCastStreamCaptions) -> Bool {
+    if lhs._sessionID != rhs._sessionID {return false}
+    if lhs._streamID != rhs._streamID {return false}
+    if lhs._timestamp != rhs._timestamp {return false}
+    if lhs.cues != rhs.cues {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

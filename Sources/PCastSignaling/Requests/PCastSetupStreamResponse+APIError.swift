@@ -1,3 +1,5 @@
+public import PCastCore
+
 // The prefix of the response's option that contains the reason of a refusal.
 private let reasonMark = "refused-because="
 // The maximum length of a reason in characters.
@@ -13,6 +15,25 @@ extension PCastSetRemoteDescriptionResponse {
     }
 }
 
+extension PCastSendCaptionsResponse {
+    /// Creates a response without a reason.
+    public init(status: RequestStatus) {
+        self.init()
+        self.status = status.wire
+    }
+
+    /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
+    /// people.
+    public init(refusal status: String, because reason: String) {
+        self.init()
+        self.status = status
+        options = ["\(reasonMark)\(reason.prefix(longestReason))"]
+    }
+
+    /// The platform's reason for the refusal as a text for people; nil if there is none.
+    public var refusalReason: String? { reason(in: options) }
+}
+
 extension PCastSetupStreamResponse {
 
     /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
@@ -25,8 +46,11 @@ extension PCastSetupStreamResponse {
     }
 
     /// The platform's reason for the refusal as a text for people; nil if there is none.
-    public var refusalReason: String? {
-        createStreamResponse.options.first { $0.hasPrefix(reasonMark) }
-            .map { String($0.dropFirst(reasonMark.count).prefix(longestReason)) }
-    }
+    public var refusalReason: String? { reason(in: createStreamResponse.options) }
+}
+
+/// Returns the reason of a refusal in the options of a response; nil if there is none.
+private func reason(in options: [String]) -> String? {
+    options.first { $0.hasPrefix(reasonMark) }
+        .map { String($0.dropFirst(reasonMark.count).prefix(longestReason)) }
 }

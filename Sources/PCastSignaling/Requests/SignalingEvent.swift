@@ -9,6 +9,8 @@ public enum SignalingEvent: Hashable, Sendable {
     case streamIdle(PCastStreamIdle)
     /// The data quality of a stream has changed.
     case streamDataQuality(PCastStreamDataQuality)
+    /// Captions of a viewed stream arrived.
+    case streamCaptions(PCastStreamCaptions)
     /// The connection was closed.
     case connectionDisconnected(PCastConnectionDisconnected)
 }
@@ -23,6 +25,7 @@ extension SignalingEvent {
         case .streamEnded(let message): message
         case .streamIdle(let message): message
         case .streamDataQuality(let message): message
+        case .streamCaptions(let message): message
         case .connectionDisconnected(let message): message
         }
     }
@@ -35,6 +38,8 @@ extension SignalingEvent {
         case PCastStreamIdle.protoMessageName: self = .streamIdle(try PCastStreamIdle(serializedBytes: payload))
         case PCastStreamDataQuality.protoMessageName:
             self = .streamDataQuality(try PCastStreamDataQuality(serializedBytes: payload))
+        case PCastStreamCaptions.protoMessageName:
+            self = .streamCaptions(try PCastStreamCaptions(serializedBytes: payload))
         case PCastConnectionDisconnected.protoMessageName:
             self = .connectionDisconnected(try PCastConnectionDisconnected(serializedBytes: payload))
         default: return nil

@@ -17,6 +17,7 @@ extension SignalingRequest {
         case .addIceCandidates: return .addIceCandidates(.with { $0.status = status })
         case .updateStreamState: return .updateStreamState(.with { $0.status = status })
         case .destroyStream: return .destroyStream(.with { $0.status = status })
+        case .sendCaptions: return .sendCaptions(.with { $0.status = status })
         }
     }
 }

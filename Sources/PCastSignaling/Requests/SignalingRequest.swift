@@ -26,6 +26,8 @@ public enum SignalingRequest: Hashable, Sendable {
     case updateStreamState(PCastUpdateStreamState)
     /// Ends a stream, or a view of one.
     case destroyStream(PCastDestroyStream)
+    /// Sends captions of a published stream.
+    case sendCaptions(PCastSendCaptions)
 }
 
 extension SignalingRequest {
@@ -49,6 +51,7 @@ extension SignalingRequest {
         case .addIceCandidates(let message): message
         case .updateStreamState(let message): message
         case .destroyStream(let message): message
+        case .sendCaptions(let message): message
         }
     }
 
@@ -75,6 +78,7 @@ extension SignalingRequest {
             self = .updateStreamState(try PCastUpdateStreamState(serializedBytes: payload))
         case PCastDestroyStream.protoMessageName:
             self = .destroyStream(try PCastDestroyStream(serializedBytes: payload))
+        case PCastSendCaptions.protoMessageName: self = .sendCaptions(try PCastSendCaptions(serializedBytes: payload))
         default: return nil
         }
     }

@@ -26,6 +26,8 @@ public enum SignalingResponse: Hashable, Sendable {
     case updateStreamState(PCastUpdateStreamStateResponse)
     /// The response to `destroyStream`.
     case destroyStream(PCastDestroyStreamResponse)
+    /// The response to `sendCaptions`.
+    case sendCaptions(PCastSendCaptionsResponse)
 }
 
 extension SignalingResponse {
@@ -49,6 +51,7 @@ extension SignalingResponse {
         case .addIceCandidates(let message): message.status
         case .updateStreamState(let message): message.status
         case .destroyStream(let message): message.status
+        case .sendCaptions(let message): message.status
         }
     }
 
@@ -66,6 +69,7 @@ extension SignalingResponse {
         case .addIceCandidates(let message): message
         case .updateStreamState(let message): message
         case .destroyStream(let message): message
+        case .sendCaptions(let message): message
         }
     }
 
@@ -95,6 +99,8 @@ extension SignalingResponse {
             self = .updateStreamState(try PCastUpdateStreamStateResponse(serializedBytes: payload))
         case PCastDestroyStreamResponse.protoMessageName:
             self = .destroyStream(try PCastDestroyStreamResponse(serializedBytes: payload))
+        case PCastSendCaptionsResponse.protoMessageName:
+            self = .sendCaptions(try PCastSendCaptionsResponse(serializedBytes: payload))
         default: return nil
         }
     }

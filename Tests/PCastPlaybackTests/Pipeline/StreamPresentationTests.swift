@@ -97,6 +97,44 @@ struct StreamPresentationTests {
         #expect(copy.words().isEmpty)
     }
 
+    /// What is told of captions.
+    private mutating func captionWords() -> [String] {
+        var words: [String] = []
+        while let event = stream.poll() {
+            switch event.kind {
+            case .subtitle(let text): words.append(text ?? "none")
+            case .overview(let overview) where overview.tracks.contains(StreamPresentation.captionTrack):
+                words.append(overview.selected.contains(StreamPresentation.captionTrack.id) ? "on" : "off")
+            default: break
+            }
+        }
+        return words
+    }
+
+    @Test("captions are subtitles, of a track that is known with the first one and can be switched off")
+    mutating func captions() {
+        stream.opened([ContentTrack(id: .init(rawValue: "video"), kind: .video)])
+        stream.play(at: now)
+        show(0..<2)
+        stream.show(caption: nil)
+        #expect(captionWords().isEmpty)
+        stream.show(caption: "a")
+        stream.show(caption: "a")
+        #expect(captionWords() == ["on", "a"])
+        stream.show(caption: "b")
+        stream.show(caption: nil)
+        #expect(captionWords() == ["b", "none"])
+        stream.show(caption: "c")
+        stream.select(captions: false)
+        stream.show(caption: "d")
+        #expect(captionWords() == ["c", "off", "none"])
+        stream.select(captions: true)
+        #expect(captionWords() == ["on", "d"])
+        stream.failed(.notSeekable, at: now)
+        stream.show(caption: "e")
+        #expect(captionWords().isEmpty)
+    }
+
     @Test("a seek in media without seeking returns the current position")
     mutating func seek() {
         show(0..<1)

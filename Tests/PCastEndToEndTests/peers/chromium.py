@@ -249,6 +249,11 @@ class Page:
                 raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
             self._browser.pump(0.05)
 
+    def await_frames(self, direction, field, count, timeout=60):
+        """Waits until `count` frames of the video are counted, with the hook of `peer_connections.js`."""
+        frames = f"pcastStatistics().then((now) => now.media['{direction}-rtp-video']?.{field} ?? 0)"
+        self.wait(f"{frames}.then((now) => now >= {count})", timeout, f"{count} {field}")
+
     def text(self, selector):
         """What an element shows, on one line; empty where it is hidden."""
         shown = self.evaluate(f"""(() => {{

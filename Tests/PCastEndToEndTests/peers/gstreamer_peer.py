@@ -100,10 +100,10 @@ class Negotiation:
                 raise RuntimeError(f"waited in vain for {what}")
             self._step()
 
-    def flow(self, options):
-        """Lets media flow, while the connection stays."""
+    def flow(self, options, is_enough=lambda: True):
+        """Lets media flow until it is enough, while the connection stays."""
         deadline = time.monotonic() + options.seconds
-        while program.goes_on(options, deadline) and self.connected():
+        while (program.goes_on(options, deadline) or not is_enough()) and self.connected():
             self._step()
 
     def _step(self):

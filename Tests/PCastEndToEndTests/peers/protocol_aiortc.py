@@ -180,7 +180,9 @@ async def play(part, options, publisher_offers):
         published = await publish(one, options, publisher_offers, flight)
         flight = await other.authenticate(authentication(options))
         viewed, viewer = await view(other, options, not publisher_offers, published.identifier, flight)
-        await asyncio.sleep(options.seconds)
+        while not viewer.has(options.seconds) and viewed.connection.connectionState in ("new", "connecting", "connected") \
+                and not viewer.problems():
+            await asyncio.sleep(0.1)
         part.figures.update(
             streamID=published.identifier, publisherState=published.connection.connectionState,
             viewerState=viewed.connection.connectionState, codecs=aiortc_peer.codecs(viewed.connection),

@@ -48,6 +48,10 @@ class Viewer:
         channels = len(frame.layout.channels)
         self.sound.take(bytes(frame.planes[0])[:frame.samples * channels * 2])
 
+    def has(self, seconds):
+        """Whether enough of both tracks was decoded. A busy machine takes longer for it."""
+        return self.picture.has(seconds) and self.sound.has(seconds)
+
     def problems(self):
         """What broke while reading."""
         return [task.exception() for task in self._tasks if task.done() and task.exception()]
@@ -67,7 +71,8 @@ async def watch(run, options):
     async with aiortc_peer.negotiated(connection, resource) as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000))
         deadline = time.monotonic() + options.seconds
-        while time.monotonic() < deadline and connection.connectionState == "connected":
+        while (time.monotonic() < deadline or not viewer.has(options.seconds)) \
+                and connection.connectionState == "connected" and not viewer.problems():
             await asyncio.sleep(0.1)
         run.figures.update(
             connectionState=connection.connectionState, codecs=aiortc_peer.codecs(connection),

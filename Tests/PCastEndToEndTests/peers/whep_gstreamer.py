@@ -102,7 +102,9 @@ def watch(run, options):
             "add-transceiver", GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY, Gst.Caps.from_string(caps))
     with negotiation.session() as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000))
-        negotiation.flow(options)
+        # A busy machine takes longer for it.
+        negotiation.flow(
+            options, lambda: viewer.picture.has(options.seconds) and viewer.sound.has(options.seconds))
         run.figures.update(
             connectionState=negotiation.state().value_nick, codecs=viewer.codecs, **negotiation.security())
         received = negotiation.statistics(gstreamer_peer.STATISTICS.INBOUND_RTP)

@@ -116,10 +116,11 @@ public final class MediaStream: Sendable {
     /// displayed frame. Each access creates a new stream.
     public var captions: AsyncStream<[CaptionCue]> { life.captions.listen() }
 
-    /// Returns the captions of a displayed frame, one below the other; nil if there are none.
+    /// Returns the captions of a displayed frame.
     ///
     /// - Parameter captureTime: The capture time of the frame; nil if it is unknown. The frame then counts as captured
     ///   now.
+    /// - Returns: The texts of the captions, one below the other; nil if there are none.
     public func caption(at captureTime: WallTime?) -> String? {
         life.captions.text(at: captureTime, now: MonotonicClock.now())
     }

@@ -4,9 +4,7 @@ import Foundation
 struct OBS: Sendable {
     private let program: RunningProgram
 
-    /// Starts OBS and its stream.
-    ///
-    /// - Parameter server: The server of the service `Custom…`.
+    /// Starts OBS, which streams to a server of the service `Custom…`.
     static func start(server: String, on platform: RecipePlatform) async throws -> OBS {
         let place = platform.place
         let display = try place.start(

@@ -131,7 +131,8 @@ extension EndToEnd {
                     (() => {
                       const [inner, outer] = ["captions", "video"].map((id) =>
                         document.getElementById(id).getBoundingClientRect());
-                      return inner.height > 0 && inner.top > outer.top + outer.height / 2 && inner.bottom <= outer.bottom;
+                      const middle = (inner.top + inner.bottom) / 2;
+                      return inner.height > 0 && middle > (outer.top + outer.bottom) / 2 && inner.bottom <= outer.bottom;
                     })()
                     """
                 #expect(try await browser.evaluate(inside) == .bool(true))

@@ -127,6 +127,34 @@ import Testing
         }
     }
 
+    @Test("a moving part of an interlaced frame shows one instant, even if its fields differ little")
+    func oneInstant() {
+        let (deinterlacer, pool) = (Deinterlacer(), VideoFramePool())
+        let (width, height) = (64, 16)
+        /// A slope of one level per column, which moves by four columns from field to field.
+        func woven(_ number: Int) -> VideoFrame {
+            let frame = pool.frame(
+                dimensions: Dimensions(width: width, height: height), captureTime: nil,
+                timestamp: MediaTime(ticks: Int64(number), rate: .video))
+            for row in 0..<height {
+                let shift = number * 8 + row % 2 * 4
+                for column in 0..<width { frame.planeY[row * frame.strideY + column] = UInt8(60 + column + shift) }
+            }
+            frame.planeU.update(repeating: 128, count: frame.strideUV * height / 2)
+            frame.planeV.update(repeating: 128, count: frame.strideUV * height / 2)
+            return frame
+        }
+        _ = deinterlacer.deinterlace(woven(0), keeping: .top)
+        for number in 1..<4 {
+            let frame = deinterlacer.deinterlace(woven(number), keeping: .top)
+            for row in 0..<height {
+                for column in 0..<width {
+                    #expect(frame.planeY[row * frame.strideY + column] == UInt8(60 + column + number * 8))
+                }
+            }
+        }
+    }
+
     @Test("still parts keep every row of interlaced video")
     func stillInterlaced() throws {
         let source = "testsrc2=s=320x240:r=25:d=1,trim=end_frame=1,loop=loop=24:size=1,setpts=N/25/TB"

@@ -252,4 +252,36 @@ import Testing
                 abs(crossings - (isSecond ? 880 : 440)) < 20, "\(crossings) beside the pictures of \(isSecond ? 2 : 1)")
         }
     }
+
+    @Test(
+        "a program without audio, or without video, is not preferred to one with both",
+        arguments: [[0, 1, 2], [2, 1, 0]])
+    func incompletePrograms(_ order: [Int]) throws {
+        let inputs =
+            "-f lavfi -i testsrc2=s=320x180:r=25:d=2 -f lavfi -i sine=f=880:r=48000:d=2 "
+            + "-f lavfi -i testsrc2=s=160x90:r=25:d=2 -f lavfi -i sine=f=440:r=48000:d=2"
+        // A program of both, one of video, and one of audio.
+        let streams = [["0:v", "1:a"], ["2:v"], ["3:a"]]
+        var (maps, programs, count) = ("", "", 0)
+        for (number, kind) in order.enumerated() {
+            programs += " -program program_num=\(number + 1)"
+            for stream in streams[kind] {
+                maps += " -map \(stream)"
+                programs += ":st=\(count)"
+                count += 1
+            }
+        }
+        let codecs = "-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac"
+        try with("three.ts", "\(inputs)\(maps)\(programs) \(codecs)") { path in
+            let both = try read(try MediaReader(uri: path))
+            #expect(both.pictures.first?.dimensions.width == 320 && !both.sounds.isEmpty)
+            let sound = try read(try MediaReader(uri: path, select: [.audio]))
+            for sounds in [both.sounds, sound.sounds] {
+                let samples = sounds.flatMap(\.samples)
+                let left = stride(from: 0, to: samples.count, by: 2).map { samples[$0] }.dropFirst(9_600).prefix(48_000)
+                let crossings = zip(left, left.dropFirst()).count { $0 < 0 && $1 >= 0 }
+                #expect(abs(crossings - 880) < 20, "\(crossings)")
+            }
+        }
+    }
 }

@@ -10,9 +10,9 @@ import Testing
 
     @Test(
         "a worker that cannot be restricted is not started, and the platform gets an error",
-        arguments: JobSandbox.Hold.allCases
+        arguments: JobSandbox.Hold.allCases, ["/there/is/no/such/program", nil]
     )
-    func refuses(_ hold: JobSandbox.Hold) async throws {
+    func refuses(_ hold: JobSandbox.Hold, program: String?) async throws {
         var order = IngestJob(
             kind: .publish, uri: "http://127.0.0.1:9/film.mp4", platform: "http://127.0.0.1:9", credential: "work-x")
         order.networks = ["127.0.0.1"]
@@ -20,7 +20,7 @@ import Testing
         let written = Lines()
         let guarded = try #require(
             JobSandbox(order, hold) { line in written.lines.withLock { $0.append(line) } })
-        await guarded.run("/there/is/no/such/program", ["worker"], environment: [:])
+        await guarded.run(program, ["worker"], environment: [:])
         let reports = written.lines.withLock { $0 }.compactMap { JobReport(line: $0) }
         #expect(reports.count == 1)
         guard case .ended(let reason, let description)? = reports.first else {

@@ -112,10 +112,13 @@ public struct JobSandbox: Sendable {
     /// Runs the worker until it has ended. If it cannot be restricted, it is not started, and the failure is reported.
     ///
     /// - Parameters:
-    ///   - program: The path of the program.
+    ///   - program: The path of the program; nil if it is unknown.
     ///   - arguments: The arguments of the program.
     ///   - environment: The environment of the program.
-    public func run(_ program: String, _ arguments: [String], environment: [String: String]) async {
+    public func run(_ program: String?, _ arguments: [String], environment: [String: String]) async {
+        guard let program else {
+            return reporting.fail("the path of the worker's program is unknown, so it is not started")
+        }
         let (ends, ended) = AsyncStream<Void>.makeStream()
         let reporting = reporting
         let start: @Sendable (IngestJob) throws(IOError) -> ChildProcess = { order throws(IOError) in

@@ -24,11 +24,9 @@ struct WorkerCommand: AsyncCommand {
         }
         watch.start()
         if order.guardAddress == nil, let hold = JobSandbox.Hold.available(for: order) {
-            guard let program = Bundle.main.executablePath else {
-                throw CommandFailure(.failed, "The path of this program is unknown, so its worker cannot be started.")
-            }
             let guarded = JobSandbox(order, hold) { StandardOutput.write($0) }
-            await guarded?.run(program, ["worker"], environment: ProcessInfo.processInfo.environment)
+            await guarded?.run(
+                Bundle.main.executablePath, ["worker"], environment: ProcessInfo.processInfo.environment)
             return
         }
         await StreamJob(order) { report in

@@ -115,10 +115,29 @@ final class MediaInput {
     deinit { avformat_close_input(&format) }
 
     /// Returns the best decodable track of a media type; nil if there is none. Cover images are not video. In a
-    /// transport stream with several programs, only the program of `other` is searched.
+    /// transport stream with several programs, only the program of `other` is searched. Without `other`, video of a
+    /// program that has audio too is preferred to video of a program without audio.
     func bestTrack(_ type: AVMediaType, beside other: MediaTrack? = nil) -> MediaTrack? {
+        let best = track(type, beside: other)
+        guard other == nil, type == AVMEDIA_TYPE_VIDEO, let best else { return best }
+        let audio = Set(
+            streams.filter { $0.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_AUDIO }.map(\.pointee.index))
+        let programs = programs
+        let own = programs.filter { $0.contains(best.index) }
+        guard !own.isEmpty, own.allSatisfy({ $0.isDisjoint(with: audio) }) else { return best }
+        for program in programs {
+            guard let index = program.first(where: { audio.contains($0) }),
+                let sound = track(AVMEDIA_TYPE_AUDIO, at: index), let better = track(type, beside: sound)
+            else { continue }
+            return better
+        }
+        return best
+    }
+
+    /// Returns the best decodable track of a media type, or the one with an index, in the program of `other`.
+    private func track(_ type: AVMediaType, at wanted: Int32 = -1, beside other: MediaTrack? = nil) -> MediaTrack? {
         var codec: UnsafePointer<AVCodec>?
-        let index = av_find_best_stream(format, type, -1, other?.index ?? -1, &codec, 0)
+        let index = av_find_best_stream(format, type, wanted, other?.index ?? -1, &codec, 0)
         guard index >= 0, let codec, let stream = format?.pointee.streams[Int(index)],
             stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0,
             other.map({ isSameProgram($0.index, index) }) ?? true

@@ -103,7 +103,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         }
         self.input = input
         let pictures = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
-        let sound = selection.contains(.audio) ? input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: pictures) : nil
+        let sound = selection.contains(.audio) ? soundTrack(of: input, beside: pictures) : nil
         if let pictures { try openPictures(pictures) }
         audio = try sound.flatMap { track throws(CodecError) in try Self.decoded(track) }
         dimensions = video != nil || coded != nil ? pictures?.dimensions : nil
@@ -112,6 +112,15 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         if audio != nil { channels = AudioReading.channels }
         duration = input.duration
         input.select([video?.track, coded?.track, audio?.track].compactMap(\.self))
+    }
+
+    /// Returns the audio track. If no video is selected, the audio of the program with the best video is preferred,
+    /// because another reader may read that video.
+    private func soundTrack(of input: MediaInput, beside pictures: MediaTrack?) -> MediaTrack? {
+        guard !selection.contains(.video), let video = input.bestTrack(AVMEDIA_TYPE_VIDEO) else {
+            return input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: pictures)
+        }
+        return input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: video) ?? input.bestTrack(AVMEDIA_TYPE_AUDIO)
     }
 
     private func openPictures(_ track: MediaTrack) throws(CodecError) {

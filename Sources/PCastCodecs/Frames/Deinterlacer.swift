@@ -3,9 +3,10 @@ import PCastCore
 /// Converts interlaced frames to progressive ones without delay. It keeps the field that was captured first, and
 /// interpolates the other one where the two differ by motion.
 ///
-/// A sample of the other field is kept if nothing moved since the previous frame, or if it lies between its neighbors
-/// above and below and therefore shows no combing. Still parts keep the full vertical resolution; moving parts have the
-/// resolution of one field. Only one thread may use it at a time.
+/// A sample of the other field is kept if nothing moved since the previous frame. Without a previous frame, it is kept if
+/// it lies between its neighbours above and below and therefore shows no combing. Still parts keep the full vertical
+/// resolution; moving parts have the resolution of one field, and show one instant. Only one thread may use it at a
+/// time.
 final class Deinterlacer {
     /// A field of an interlaced frame.
     enum Field {
@@ -76,9 +77,7 @@ final class Deinterlacer {
             let (a, c, b) = (Int16(above[index]), Int16(row[index]), Int16(below[index]))
             let motion = max(
                 abs(a &- Int16(oldAbove[index])), max(abs(c &- Int16(oldRow[index])), abs(b &- Int16(oldBelow[index]))))
-            let isWhole =
-                (c >= min(a, b) &- combTolerance) && (c <= max(a, b) &+ combTolerance) || motion <= stillTolerance
-            target[index] = UInt8(truncatingIfNeeded: isWhole ? c : (a &+ b &+ 1) >> 1)
+            target[index] = UInt8(truncatingIfNeeded: motion <= stillTolerance ? c : (a &+ b &+ 1) >> 1)
         }
     }
 }

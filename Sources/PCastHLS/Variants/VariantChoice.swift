@@ -143,6 +143,8 @@ public struct VariantChoice: Sendable {
     /// it will not arrive before the buffered media is played, and that of a lower rung arrives earlier.
     ///
     /// - Parameters:
+    ///   - rung: The index of the segment's rung; nil for ``current``. They differ while the playlist of the chosen rung
+    ///     is being loaded.
     ///   - received: The number of bytes received so far.
     ///   - elapsed: The time since the request.
     ///   - duration: The duration of the segment.
@@ -153,11 +155,11 @@ public struct VariantChoice: Sendable {
     ///     until its end.
     /// - Returns: True to cancel; always false for a pinned rung and within the first 500 ms.
     public func abandons(
-        received: Int64, in elapsed: TimeSpan, ofSegment duration: TimeSpan, length: Int64? = nil,
+        _ rung: Int? = nil, received: Int64, in elapsed: TimeSpan, ofSegment duration: TimeSpan, length: Int64? = nil,
         recent: (bytes: Int64, span: TimeSpan)? = nil, buffered: TimeSpan
     ) -> Bool {
         let measured = recent ?? (received, elapsed)
-        guard let current, pinned == nil, measured.span >= .milliseconds(500) else { return false }
+        guard let current = rung ?? current, pinned == nil, measured.span >= .milliseconds(500) else { return false }
         let rate = max(Double(measured.bytes) * 8 / measured.span.seconds, 1)
         func size(_ index: Int) -> Double { Double(ladder.rungs[index].average.bitsPerSecond) * duration.seconds }
         let rest = max((length.map { Double($0) * 8 } ?? size(current)) - Double(received) * 8, 0) / rate

@@ -28,6 +28,10 @@ public struct ContentOverview: Hashable, Sendable {
     /// Whether the media is live with low latency, by partial segments (RFC 8216bis).
     public var isLowLatency: Bool
 
+    /// The position at which the media ends; nil while it is live. Live media that has ended begins later than zero, so
+    /// its duration is not the position of its end.
+    var end: TimeSpan? { duration.map { seekableRange?.upperBound ?? $0 } }
+
     /// Creates properties.
     public init(
         kind: Kind, tracks: [ContentTrack], selected: Set<ContentTrack.ID> = [], duration: TimeSpan? = nil,

@@ -38,8 +38,8 @@ extension PlaybackSession {
     /// Whether the remaining time is at most `lead`. It is false for live content.
     fileprivate func isNearEnd(_ lead: TimeSpan) -> Bool {
         withState { state in
-            guard state.lifecycle.isReady, let duration = state.overview?.duration else { return false }
-            return state.position + lead >= duration
+            guard state.lifecycle.isReady, let end = state.overview?.end else { return false }
+            return state.position + lead >= end
         }
     }
 }

@@ -104,7 +104,7 @@ extension SessionState {
     /// Handles the end of the media, and returns whether the session has ended. If no frame follows a seek, the seek
     /// completes at the end.
     private mutating func end() -> Bool {
-        let position = overview?.duration ?? position
+        let position = overview?.end ?? position
         if !lifecycle.isReady || seeking != nil { land(at: position) }
         guard lifecycle.canEnd else { return false }
         if position != self.position { move(to: position) }

@@ -92,7 +92,7 @@ struct SessionState: Sendable {
                 isSeeking: false)
         playhead.epoch = numbered(playhead.epoch)
         if lifecycle.hasEnded {
-            playhead.position = overview?.duration ?? playhead.position
+            playhead.position = overview?.end ?? playhead.position
             playhead.rate = 0
         }
         return playhead

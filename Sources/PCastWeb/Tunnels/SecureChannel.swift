@@ -58,7 +58,8 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        check = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
+        let channel = context.channel
+        check = context.eventLoop.scheduleTask(in: Self.limit) { channel.cut() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

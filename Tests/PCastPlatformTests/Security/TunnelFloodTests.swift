@@ -24,10 +24,12 @@ import Testing
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             guard case TLSUserEvent.handshakeCompleted = event else { return }
             _ = context.channel.setOption(.autoRead, value: false)
-            write(context)
+            // Within the event, the TLS handler would keep the bytes until it reads the next time.
+            context.eventLoop.assumeIsolated().execute { self.write(context) }
         }
 
         private func write(_ context: ChannelHandlerContext) {
+            guard bytes.readableBytes > 0 else { return }
             context.write(wrapOutboundOut(bytes), promise: nil)
             context.flush()
             if repeats, context.channel.isWritable {
@@ -79,6 +81,22 @@ import Testing
             #expect(most - before < 256 << 20, "\((most - before) >> 20) MiB")
             for channel in channels where channel.isActive { channel.close(promise: nil) }
             #expect(try await platform.send("GET", "/healthz").status == 200)
+        }
+    }
+
+    /// NIOSSL waits five seconds for the peer's close_notify, and such a client sends none.
+    @Test(
+        "a client that reads nothing is closed forcibly at its deadline, with or without a request",
+        arguments: [(binding(1), 10), ([], 15)] as [([UInt8], Int)])
+    func closing(_ request: [UInt8], deadline: Int) async throws {
+        try await TestPlatform.run(tlsPort: 0) { platform in
+            let port = try #require(platform.listening.tlsPort)
+            let channel = try await Self.connect(port: port, request, repeats: false)
+            let began = ContinuousClock.now
+            let isClosed = try await eventually { !channel.isActive }
+            let time = ContinuousClock.now - began
+            #expect(isClosed)
+            #expect(time > .seconds(deadline - 2) && time < .seconds(deadline + 4), "\(time)")
         }
     }
 }

@@ -132,7 +132,7 @@ struct HLSAlternativeTests {
     }
 
     /// Returns a live presentation of both variants, whose window the test moves.
-    private static func live(
+    static func live(
         _ window: LiveWindow, peak: Int = 690_000, _ missing: @escaping Missing
     ) throws -> (LadderFilm, TestOrigin) {
         let ladder = try LadderFilm(StampedFilm(seconds: 16, rate: 5), segmentSeconds: 1)
@@ -153,7 +153,7 @@ struct HLSAlternativeTests {
     }
 
     /// Reads the contents of the window, and moves the window by a segment each time.
-    private static func readOn(
+    static func readOn(
         _ content: ThreadContent, _ window: LiveWindow, to last: Int
     ) async throws -> [Int] {
         var stamps: [Int] = []
@@ -171,6 +171,21 @@ struct HLSAlternativeTests {
             }
         }
         return stamps + (try await content.readItems().stamps)
+    }
+
+    @Test("a live presentation goes up to the better variant, although little of it can wait to be played")
+    func liveGoesUp() async throws {
+        let window = LiveWindow(0..<5)
+        let (ladder, origin) = try Self.live(window, peak: 1_500_000) { _ in false }
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let stamps = try await Self.readOn(content, window, to: 16)
+        let first = try #require(stamps.first)
+        #expect(stamps == Array(first..<ladder.film.count))
+        // A busy machine may go down again.
+        #expect(ladder.asked("low", of: origin).first == 2 && !ladder.asked("high", of: origin).isEmpty)
     }
 
     @Test("a live variant whose playlist is missing is soon replaced by the other one")

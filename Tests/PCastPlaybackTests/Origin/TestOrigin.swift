@@ -30,6 +30,8 @@ final class TestOrigin: Sendable {
         var body: [UInt8] = []
         /// The number of body bytes after which the connection ends; nil for none.
         var cutAfter: Int?
+        /// After so much of the body nothing more is sent, and the connection stays open.
+        var hangsAfter: Int?
         /// The bytes per second; nil for no limit.
         var bytesPerSecond: Int?
         /// The number of body bytes that are sent at once nevertheless.
@@ -188,6 +190,12 @@ final class TestOrigin: Sendable {
         if let cut = answer.cutAfter, cut < body.count {
             _ = write(Array(body.prefix(cut)), descriptor)
             shutdown(descriptor, Int32(SHUT_RDWR))
+            return false
+        }
+        if let hang = answer.hangsAfter {
+            let pause = WakeSignal()
+            guard write(Array(body.prefix(hang)), descriptor) else { return false }
+            while !isOver.load(ordering: .relaxed) { pause.wait(until: MonotonicClock.now() + .milliseconds(20)) }
             return false
         }
         let burst = min(answer.burst, body.count)

@@ -72,6 +72,30 @@ struct OverlayBridgeTests {
         await served.close()
     }
 
+    @Test("a page's files are those of its folder by their bytes, not those of a folder with an equivalent name")
+    func fileNames() throws {
+        let folder = try TemporaryFolder()
+        let (inside, outside) = (folder.path + "/caf\u{E9}", folder.path + "/cafe\u{301}")
+        for path in [inside, outside, inside + "/sub", inside + "/\u{301}sub"] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        for path in [
+            inside + "/a.js", inside + "/\u{301}a.js", inside + "/sub/b.js", inside + "/\u{301}sub/c.js",
+            inside + "/.\u{301}hidden", inside + "/sub/.\u{301}hidden", outside + "/secret.txt",
+            folder.path + "/\u{301}secret.txt",
+        ] { try Data("text".utf8).write(to: URL(fileURLWithPath: path)) }
+        symlink(outside + "/secret.txt", inside + "/link.txt")
+        symlink(outside, inside + "/linked")
+        let files = OverlayFiles(folder: inside)
+        for path in ["a.js", "%CC%81a.js", "sub/b.js", "%CC%81sub/c.js"] {
+            #expect(files.document(path[...]).status == 200, "\(path)")
+        }
+        for path in [
+            "link.txt", "linked/secret.txt", ".%CC%81hidden", "sub/.%CC%81hidden", "../%CC%81secret.txt",
+            "sub/../../%CC%81secret.txt", "..%2F%CC%81secret.txt", "%00%CC%81",
+        ] { #expect(files.document(path[...]).status == 404, "\(path)") }
+    }
+
     @Test("pages are served, but no other files, and not under another host name")
     func files() async throws {
         let folder = try TemporaryFolder()

@@ -64,10 +64,16 @@ struct OverlaySteeringTests {
         let time = try #require(await page.next("player.time"))
         #expect(time.metadata["timecode"] == .integer(0) && time.metadata["initialTimecode"] == .integer(0))
         #expect(time.metadata["maxTimecode"] == .integer(60_000))
-        page.say("player.time", #"{"timecode":12500}"#, seq: 3)
-        #expect(await page.hears("player.state", "state", .string("seeking")))
-        pipeline.land()
-        #expect(await page.hears("player.time", "timecode", .integer(12_500)))
+        // A time before the start is the start, and one after the end is the end.
+        let seeks: [(asked: Int64, landed: Int64)] = [(12_500, 12_500), (.max >> 11, 60_000), (-5, 0)]
+        for (seq, (asked, landed)) in seeks.enumerated() {
+            page.say("player.time", "{\"timecode\":\(asked)}", seq: 3 + seq)
+            #expect(await page.hears("player.state", "state", .string("seeking")))
+            pipeline.land()
+            #expect(await page.hears("player.time", "timecode", .integer(landed)))
+            // Only the current state is reported, so a seek that follows at once would not be reported by itself.
+            #expect(await page.hears("player.state", "state", .string("playing")))
+        }
         page.close()
         await served.close()
     }

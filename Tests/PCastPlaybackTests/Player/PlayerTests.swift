@@ -91,6 +91,25 @@ struct PlayerTests {
         #expect(transcript.take() == ["position 1.0", "paused", "finished"])
     }
 
+    @Test("live media that ends stays at the position of its end, which is not its duration")
+    func liveEnd() async throws {
+        player.set(video: Video("a.m3u8"), play: true)
+        let script = try await scripts.last(player)
+        var overview = ContentOverview(
+            kind: .live, tracks: [.picture, .sound], seekableRange: .seconds(17)...(.seconds(22)))
+        script.open(overview)
+        script.land(at: .seconds(22))
+        script.run(2)
+        (overview.kind, overview.duration, overview.seekableRange) = (
+            .onDemand, .seconds(7), .seconds(17)...(.seconds(24))
+        )
+        script.open(overview)
+        script.end()
+        await player.settled()
+        #expect(player.state == .paused(buffering: false) && player.position == 24 && player.duration == 7)
+        #expect(!transcript.take().contains("position 7.0"))
+    }
+
     @Test("observers are held weakly and notified once, however often they are added, until they are removed")
     func observers() async throws {
         weak var gone: Transcript?

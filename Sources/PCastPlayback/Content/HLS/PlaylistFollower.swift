@@ -30,6 +30,8 @@ final class PlaylistFollower: Sendable {
     private static let firstTries = 3
     /// The number of reloads per address before a failure is reported.
     private static let reloadTries = 2
+    /// The minimum time after which an outstanding reload is reported as trouble, although it may still succeed.
+    private static let shortestSlowTime = TimeSpan.seconds(2 as Int64)
 
     /// The alternative addresses of the playlist.
     let uris: [String]
@@ -73,6 +75,15 @@ final class PlaylistFollower: Sendable {
         }
     }
 
+    /// Places the timeline on that of another rendition again, which has been moved since the playlist was loaded.
+    func align(with other: PlaylistTimeline) {
+        state.withLock { state in
+            guard let playlist = state.timeline?.playlist else { return }
+            state.timeline = PlaylistTimeline(playlist, alignedWith: other)
+            state.version += 1
+        }
+    }
+
     /// Sets the end of the timeline, at which the media of the last segment end.
     func end(at position: TimeSpan) {
         state.withLock { state in
@@ -93,6 +104,7 @@ final class PlaylistFollower: Sendable {
         var asked = uris[0]
         var lastFailure: LoadFailure?
         var (failures, troubles) = (0, 0)
+        var slowAt: Instant?
         var iterator = events.makeAsyncIterator()
         defer { loading?.task.cancel() }
         while !Task.isCancelled {
@@ -100,6 +112,7 @@ final class PlaylistFollower: Sendable {
                 switch output {
                 case .load(let request):
                     asked = uris[request.mirror]
+                    slowAt = slowTime(of: request).map { MonotonicClock.now() + $0 }
                     if let (playlist, base) = first {
                         first = nil
                         inbox.yield(.loaded(id: request.id, playlist, base: base))
@@ -118,7 +131,7 @@ final class PlaylistFollower: Sendable {
                     return
                 }
             }
-            let alarm = machine.deadline.map { deadline in
+            let alarm = Instant.earlier(machine.deadline, slowAt).map { deadline in
                 Task {
                     let pause = max(deadline - MonotonicClock.now(), .zero)
                     if (try? await Task.sleep(for: pause.duration)) != nil { inbox.yield(.tick) }
@@ -132,11 +145,11 @@ final class PlaylistFollower: Sendable {
             alarm?.cancel()
             switch event {
             case .loaded(let id, let playlist, let base):
-                troubles = 0
+                (troubles, slowAt) = (0, nil)
                 take(playlist, base, asked, aligned)
                 machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
             case .failed(let id, let failure):
-                lastFailure = failure
+                (lastFailure, slowAt) = (failure, nil)
                 failures += 1
                 if !failure.isAboutContent || failure.isFinal { failed(asked) }
                 let tries = failure.isAboutContent || failure.isFinalOnDemand ? 1 : Self.firstTries
@@ -147,10 +160,24 @@ final class PlaylistFollower: Sendable {
                 troubles += 1
                 if troubles >= uris.count * Self.reloadTries { note(trouble: failure) }
                 machine.handle(.failed(id: id, failure.failure), at: MonotonicClock.now())
-            case .tick: machine.advance(to: MonotonicClock.now())
+            case .tick:
+                let now = MonotonicClock.now()
+                if let time = slowAt, time <= now {
+                    slowAt = nil
+                    note(trouble: LoadFailure(failure: .timeout, reason: "nothing came in time", uri: asked))
+                }
+                machine.advance(to: now)
             case nil: return
             }
         }
+    }
+
+    /// Returns the time after which a reload is slow; nil before the first playlist. A target duration is left to load
+    /// another variant from, because players keep three of them from the live edge (RFC 8216, section 6.3.3).
+    private func slowTime(of request: PlaylistReload.Request) -> TimeSpan? {
+        guard let playlist = timeline?.playlist, playlist.isLive else { return nil }
+        let time = max(playlist.targetDuration, Self.shortestSlowTime)
+        return request.directives.isBlocking ? time + playlist.targetDuration * 3 : time
     }
 
     /// Reports the failure of recent reloads.

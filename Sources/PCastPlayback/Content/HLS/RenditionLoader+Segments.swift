@@ -5,6 +5,11 @@ internal import Synchronization
 
 /// The progress of a segment that is loaded.
 extension RenditionLoader: SegmentLoad.Owner {
+    /// The time without data of a segment after which another address may replace it.
+    private static let longestSilence = TimeSpan.seconds(2 as Int64)
+    /// The duration of the loaded media below which it does.
+    private static let shortBuffer = TimeSpan.seconds(4 as Int64)
+
     /// The follower of the current variant's playlist.
     var follower: PlaylistFollower? { state.withLock { $0.follower } }
 
@@ -56,6 +61,19 @@ extension RenditionLoader: SegmentLoad.Owner {
         }
     }
 
+    /// Handles a transfer of which nothing arrives: if little media is left to be played, another address replaces it.
+    func weigh(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int) {
+        guard silence >= Self.longestSilence, segment?.isLeft != true else { return }
+        let (isShort, uri, fetching) = state.withLock { state in
+            let end = segment?.start ?? state.segments.last?.end ?? state.reached
+            let isShort = end - state.reached < Self.shortBuffer && state.generation == generation
+            return (isShort, state.follower?.current.uri, state.fetching)
+        }
+        guard isShort else { return }
+        let failure = LoadFailure(failure: .timeout, reason: "nothing came in time", uri: uri)
+        if leaves(segment, after: failure, isSettled: true) { fetching?.cancel() }
+    }
+
     /// Removes a segment that is replaced.
     private func leave(_ segment: LoadedSegment?, _ state: inout State) {
         guard let segment, state.segments.last === segment else { return }
@@ -75,7 +93,7 @@ extension RenditionLoader: SegmentLoad.Owner {
             let isTooSlow = choice.withLock { choice in
                 guard
                     choice?.abandons(
-                        received: arrival.received, in: arrival.elapsed, ofSegment: segment.duration,
+                        segment.rung, received: arrival.received, in: arrival.elapsed, ofSegment: segment.duration,
                         length: arrival.length, recent: measured, buffered: buffered) == true
                 else { return false }
                 choice?.abandoned(bytes: measured.bytes, in: measured.span)

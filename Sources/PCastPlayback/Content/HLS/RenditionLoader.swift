@@ -24,6 +24,8 @@ final class RenditionLoader: Sendable {
         var failure: LoadFailure?
         var rung = 0
         var follower: PlaylistFollower?
+        /// The playlist of a variant that replaces the current one as soon as it is loaded; nil for none.
+        var candidate: (rung: Int, follower: PlaylistFollower)?
         var fetching: Task<SegmentLoad.End, Never>?
         /// The number of pathways that failed since the last loaded segment.
         var leftPathways = 0
@@ -35,26 +37,26 @@ final class RenditionLoader: Sendable {
     /// The variants of the rendition.
     let variants: RenditionVariants
     private let fetcher: HLSFetcher
-    private let bounds: LoaderBounds
+    let bounds: LoaderBounds
     private let usesParts: Bool
     /// The wait of the reader.
     let wait: ReaderWait
     let state = Mutex(State())
     /// The selection of a variant; nil if there is only one.
     let choice: Mutex<VariantChoice?>
-    private let changes = ChangeSignal()
+    let changes = ChangeSignal()
     private let hints: PartHints
     /// The content steering; nil if there is only one pathway.
     let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
-    private let aligned: PlaylistTimeline?
+    let aligned: PlaylistTimeline?
     /// The wall-clock time of the live edge, from the playlists of all variants.
     private let liveEdge = Mutex(LiveEdgeClock())
 
     /// The time for which a segment is retried: twice the timeout of a request.
     private let timeout: TimeSpan
     /// The maximum difference of the positions of equal segments in two variants.
-    private static let tolerance = TimeSpan.milliseconds(250)
+    static let tolerance = TimeSpan.milliseconds(250)
     /// The difference between media and playlist from which on the timeline is corrected.
     private static let placeTolerance = TimeSpan.milliseconds(100)
 
@@ -83,7 +85,7 @@ final class RenditionLoader: Sendable {
     }
 
     /// Creates a follower for the playlist of a variant.
-    private func follower(
+    func follower(
         of rung: Int, alignedWith aligned: PlaylistTimeline?, first: (MediaPlaylist, base: String)? = nil
     ) -> PlaylistFollower {
         PlaylistFollower(
@@ -103,7 +105,7 @@ final class RenditionLoader: Sendable {
     }
 
     /// Returns the addresses of a variant that have not failed, or all if there are none.
-    private func uris(of rung: Int) -> [String] {
+    func uris(of rung: Int) -> [String] {
         let all = variants.uris(of: rung, in: steering?.order ?? [])
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
         let good = all.filter { !failed.isAvoided($0, at: now) }
@@ -118,6 +120,7 @@ final class RenditionLoader: Sendable {
         state.withLock { state in
             state.fetching?.cancel()
             state.follower?.stop()
+            state.candidate?.follower.stop()
             hints.stop()
             state.segments.removeAll()
         }
@@ -316,138 +319,5 @@ final class RenditionLoader: Sendable {
             }
         }
         wait.raise()
-    }
-
-    // MARK: Variants
-
-    /// Selects another variant, another pathway, or again the preferred address, between two segments.
-    private func chooseRung() async {
-        let (current, follower) = state.withLock { ($0.rung, $0.follower) }
-        guard let follower, let timeline = follower.timeline else { return }
-        let excluded = excluded()
-        let (buffered, goal) = (buffered, goal(timeline))
-        let chosen = choice.withLock { choice in
-            choice?.excluded = excluded
-            return choice?.choose(buffered: buffered, goal: goal, at: MonotonicClock.now())
-        }
-        // Without a selection, the first variant is preferred, and others replace it only while it is unavailable.
-        let first = buffered * 2 >= goal ? variants.uris.indices.first { !excluded.contains($0) } : nil
-        let rung = chosen ?? first ?? current
-        guard rung != current || steering != nil && uris(of: rung).first != follower.uris.first else { return }
-        let other = self.follower(of: rung, alignedWith: timeline)
-        // A better variant is optional: after a second it is waited for only while enough is buffered.
-        let isOptional = rung != current && (rung > current || chosen == nil)
-        let graceEnd = MonotonicClock.now() + .seconds(1)
-        guard await comes(other, while: { !isOptional || self.buffered * 4 >= goal || MonotonicClock.now() < graceEnd })
-        else {
-            other.stop()
-            if rung != current { fail(other, isLive: timeline.playlist.isLive) }
-            return
-        }
-        take(other, of: rung)
-    }
-
-    /// The duration of the media that waits to be played.
-    private var buffered: TimeSpan {
-        state.withLock { state in state.segments.last.map { max($0.end - state.reached, .zero) } ?? .zero }
-    }
-
-    /// Returns the maximum duration that can wait to be played. For live media it ends at the live edge.
-    private func goal(_ timeline: PlaylistTimeline) -> TimeSpan {
-        guard timeline.playlist.isLive else { return bounds.ahead }
-        let reached = state.withLock { $0.reached }
-        return min(bounds.ahead, max(timeline.end - reached, timeline.playlist.targetDuration))
-    }
-
-    /// Waits for the first playlist of a follower. Returns false if it fails or is not needed any more.
-    private func comes(_ follower: PlaylistFollower, while isNeeded: () -> Bool) async -> Bool {
-        while !Task.isCancelled {
-            let count = changes.count
-            if follower.timeline != nil { return true }
-            if follower.current.failure != nil || !isNeeded() { return false }
-            await changes.wait(since: count)
-        }
-        return false
-    }
-
-    /// Records that all addresses of a playlist failed.
-    private func fail(_ follower: PlaylistFollower, isLive: Bool) {
-        let failure = follower.current.failure
-        let isFinal = isLive ? failure?.isFinal : failure?.isFinalOnDemand
-        state.withLock {
-            $0.failedAddresses.add(follower.uris, isFinal: isFinal ?? false, at: MonotonicClock.now())
-        }
-    }
-
-    /// Changes to another follower.
-    private func take(_ other: PlaylistFollower, of rung: Int) {
-        let former = state.withLock { state in
-            let former = state.follower
-            (state.rung, state.follower, state.number, state.leaving) = (rung, other, nil, nil)
-            if let end = state.segments.last?.end { state.position = end + Self.tolerance }
-            return former
-        }
-        former?.stop()
-        changes.raise()
-        wait.raise()
-    }
-
-    /// Returns the variants of which all addresses are avoided. `unwanted` are further addresses to avoid. If
-    /// `lastResort` is true, failed addresses are avoided only if they are unrecoverable.
-    private func excluded(without unwanted: [String] = [], lastResort: Bool = false) -> Set<Int> {
-        let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
-        func isExcluded(_ uri: String) -> Bool {
-            unwanted.contains(uri)
-                || (lastResort ? failed.isUnrecoverable(uri, at: now) : failed.isAvoided(uri, at: now))
-        }
-        return Set(variants.uris.indices.filter { variants.uris[$0].allSatisfy(isExcluded) })
-    }
-
-    /// Replaces an address or a variant that failed (RFC 8216, section 6.3.4). If there is no alternative, it reports
-    /// the first failure.
-    private func replaceFailed() async {
-        while !Task.isCancelled {
-            let (current, follower, leaving) = state.withLock { ($0.rung, $0.follower, $0.leaving) }
-            guard let follower else { return }
-            let state = follower.current
-            let isOver = leaving != nil || state.failure != nil
-            guard let failure = leaving ?? state.failure ?? state.trouble else { return }
-            let isLive = state.timeline?.playlist.isLive ?? false
-            if leaving == nil, isOver { fail(follower, isLive: isLive) }
-            guard let rung = alternative(to: current, without: isOver ? [] : follower.uris) else {
-                self.state.withLock { now in
-                    // The segments of a live playlist are loaded to its end, and failing reloads are retried.
-                    guard isOver, leaving != nil || state.timeline == nil else { return }
-                    (now.failure, now.leaving) = (now.failure ?? failure, nil)
-                }
-                wait.raise()
-                return
-            }
-            let other = self.follower(of: rung, alignedWith: state.timeline ?? aligned)
-            guard await comes(other, while: { isOver || follower.current.trouble != nil }) else {
-                other.stop()
-                if !isOver, follower.current.trouble == nil { return }
-                fail(other, isLive: isLive)
-                if isOver { self.state.withLock { $0.leaving = $0.leaving ?? failure } }
-                continue
-            }
-            if !isOver { fail(follower, isLive: isLive) }
-            take(other, of: rung)
-        }
-    }
-
-    /// Returns a variant with an address that has not failed, preferably the current one; nil if there is none.
-    /// `unwanted` are addresses to avoid.
-    private func alternative(to current: Int, without unwanted: [String]) -> Int? {
-        let all = Set(variants.uris.indices)
-        var excluded = excluded(without: unwanted)
-        if excluded == all { excluded = self.excluded(without: unwanted, lastResort: true) }
-        if !excluded.contains(current) { return current }
-        guard excluded != all else { return nil }
-        let chosen = choice.withLock { choice in
-            choice?.excluded = excluded
-            return choice?.choose(buffered: .zero, goal: bounds.ahead, at: MonotonicClock.now())
-        }
-        return chosen ?? variants.uris.indices.first { !excluded.contains($0) }
     }
 }

@@ -19,6 +19,9 @@ struct SegmentLoad {
         func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool
         /// Decides whether the segment arrives too slowly, and cancels the task in favor of a lower variant.
         func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
+        /// Decides whether another address replaces one of which nothing arrives. `segment` is nil before the segment
+        /// was added.
+        func weigh(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int)
     }
 
     /// The result of a transfer.
@@ -57,12 +60,22 @@ struct SegmentLoad {
         var fetch = SegmentFetch(next.segment, from: next.firstPart, base: base, fetcher: fetcher)
         var loaded: LoadedSegment?
         var failures = 0
-        defer { loaded?.bytes.finish() }
+        let silence = SilenceWatch()
+        let watching = Task { [generation] in
+            await silence.run { owner.weigh($0, silentFor: $1, of: generation) }
+        }
+        defer {
+            watching.cancel()
+            loaded?.bytes.finish()
+        }
         while !Task.isCancelled {
             do throws(LoadFailure) {
-                if loaded == nil { loaded = try await begin(&fetch, for: owner, wait) }
+                if loaded == nil {
+                    loaded = try await begin(&fetch, for: owner, wait)
+                    silence.begin(loaded)
+                }
                 guard let loaded else { return .leftOff }
-                let end = try await fill(loaded, &fetch, for: owner, hints)
+                let end = try await fill(loaded, &fetch, for: owner, hints, silence)
                 // It may have been replaced together with its last bytes. Then the replacement is loaded.
                 return loaded.isLeft ? .leftOff : end
             } catch {
@@ -100,7 +113,8 @@ struct SegmentLoad {
 
     /// Loads the bytes of the segment.
     private func fill(
-        _ loaded: LoadedSegment, _ fetch: inout SegmentFetch, for owner: any Owner, _ hints: PartHints
+        _ loaded: LoadedSegment, _ fetch: inout SegmentFetch, for owner: any Owner, _ hints: PartHints,
+        _ silence: SilenceWatch
     ) async throws(LoadFailure) -> End {
         // A partial segment is loaded by its parts until the whole segment is available.
         while !Task.isCancelled {
@@ -116,15 +130,22 @@ struct SegmentLoad {
             }
             let watch = SlownessWatch { owner.weigh(loaded, $0) }
             let progress = try await fetch.next(
-                into: loaded.bytes, hints: hints, arrived: { watch.arrived($0, of: $1) },
+                into: loaded.bytes, hints: hints,
+                arrived: {
+                    silence.arrived()
+                    watch.arrived($0, of: $1)
+                },
                 measure: { owner.downloaded($0, in: $1, isPaced: $2) })
+            silence.arrived()
             switch progress {
             case .complete: return .complete
             case .more: continue
             case .waiting:
                 guard isInWindow(owner) else { return .complete }
                 if let failure = current.failure { throw failure }
+                silence.isExpected = true
                 await follower.changes.wait(since: count)
+                silence.isExpected = false
             }
         }
         return .leftOff
@@ -185,5 +206,42 @@ private final class SlownessWatch: Sendable {
                 recent: (state.received - first.received, now - first.time))
         }
         if let arrival { weigh(arrival) }
+    }
+}
+
+/// Measures the time in which nothing of a transfer arrives.
+private final class SilenceWatch: Sendable {
+    private struct State {
+        var segment: LoadedSegment?
+        /// The time of the last bytes.
+        var last = MonotonicClock.now()
+        var isExpected = false
+    }
+
+    private let state = Mutex(State())
+
+    /// The interval between two measurements.
+    private static let interval = TimeSpan.milliseconds(500)
+
+    /// Sets the segment, which was added to the loader.
+    func begin(_ segment: LoadedSegment?) {
+        state.withLock { state in (state.segment, state.last) = (segment, MonotonicClock.now()) }
+    }
+
+    /// Records that bytes arrived.
+    func arrived() { state.withLock { $0.last = MonotonicClock.now() } }
+
+    /// Whether nothing was requested, because the next part does not exist yet.
+    var isExpected: Bool {
+        get { state.withLock { $0.isExpected } }
+        set { state.withLock { state in (state.isExpected, state.last) = (newValue, MonotonicClock.now()) } }
+    }
+
+    /// Reports each measurement, until the task is cancelled.
+    func run(_ report: (LoadedSegment?, TimeSpan) -> Void) async {
+        while (try? await Task.sleep(for: Self.interval.duration)) != nil {
+            let now = state.withLock { $0 }
+            if !now.isExpected { report(now.segment, MonotonicClock.now() - now.last) }
+        }
     }
 }

@@ -93,7 +93,7 @@ let package = Package(
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastCore"]),
-        module("Overlay", ["PCastCore", "PCastJSON"]),
+        module("Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")]),
         module("Timeline", ["PCastCore", "PCastJSON"]),
         module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
         module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
@@ -143,7 +143,7 @@ let package = Package(
             "Platform",
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
-                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline",
+                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -155,7 +155,7 @@ let package = Package(
             [
                 "PCast", "PCastCore", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
                 "PCastCodecs", "PCastRendering", .product(name: "Logging", package: "swift-log"),
-            ], resources: [.embedInCode("Overlay/Pages")]),
+            ]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
 
         // 4: programs
@@ -289,7 +289,7 @@ let package = Package(
             "EndToEnd",
             [
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
-                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow",
+                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow", "PCastNetworkEmulation",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"]),
     ]

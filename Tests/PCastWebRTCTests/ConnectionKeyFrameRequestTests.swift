@@ -32,7 +32,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(!isSent4)
         let isSent5 = request.poll(roundTrip: roundTrip, at: at(190))
         #expect(isSent5)
-        request.granted(roundTrip: roundTrip, at: at(200))
+        request.received(roundTrip: roundTrip, at: at(200))
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         #expect(!request.isWanted && request.sentCount == 2)
     }
@@ -40,7 +40,7 @@ struct ConnectionKeyFrameRequestTests {
     @Test("KEY1: the next request waits 400 ms after a key frame")
     func spacing() {
         var request = KeyFrameRequester()
-        request.granted(roundTrip: roundTrip, at: start)
+        request.received(roundTrip: roundTrip, at: start)
         request.want()
         #expect(request.deadline(roundTrip: roundTrip) == at(400))
         let isSent6 = request.poll(roundTrip: roundTrip, at: at(399))
@@ -73,7 +73,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(ask(0) && ask(190))
         #expect(!isUnanswered(340) && isUnanswered(341))
         // The next key frame comes by itself: that is no answer.
-        request.granted(roundTrip: roundTrip, at: at(2_000))
+        request.received(roundTrip: roundTrip, at: at(2_000))
         #expect(request.leavesUnanswered && isUnanswered(2_000))
         // It is asked twice for who has an old key frame, once a second at most, as it may answer later.
         request.wantTentatively()
@@ -87,14 +87,14 @@ struct ConnectionKeyFrameRequestTests {
         // Who has none has it asked as often as ever.
         request.want()
         #expect(ask(4_890) && ask(5_080) && ask(5_270) && ask(5_460))
-        request.granted(roundTrip: roundTrip, at: at(5_500))
+        request.received(roundTrip: roundTrip, at: at(5_500))
         #expect(request.leavesUnanswered)
         request.wantTentatively()
         #expect(!ask(6_459) && ask(6_460))
-        request.granted(roundTrip: roundTrip, at: at(6_800))
+        request.received(roundTrip: roundTrip, at: at(6_800))
         #expect(!request.leavesUnanswered && !isUnanswered(20_000))
         // A key frame that nobody asked for says nothing.
-        request.granted(roundTrip: roundTrip, at: at(30_000))
+        request.received(roundTrip: roundTrip, at: at(30_000))
         #expect(!request.leavesUnanswered)
     }
 
@@ -104,7 +104,7 @@ struct ConnectionKeyFrameRequestTests {
         request.want()
         let isSent = request.poll(roundTrip: .milliseconds(50), at: start)
         #expect(isSent)
-        request.granted(roundTrip: .milliseconds(400), at: at(650))
+        request.received(roundTrip: .milliseconds(400), at: at(650))
         #expect(!request.leavesUnanswered)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PCastCore
 import PCastIO
 import PCastWebRTC

@@ -25,6 +25,10 @@ enum ThisMachine {
         return paths
     }()
 
+    static let hasNode = can("the module's gate outside a browser", when: ["node"])
+
+    static let hasTypeScript = can("the module's types", when: ["tsc"])
+
     /// Browsers that can be driven.
     static let browsers = (hasChromium ? ["chromium"] : []) + (hasFirefox ? ["firefox"] : [])
 

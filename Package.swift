@@ -91,7 +91,7 @@ let package = Package(
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastCore"]),
-        module("Overlay", ["PCastCore", "PCastJSON"]),
+        module("Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")]),
         module("Timeline", ["PCastCore", "PCastJSON"]),
         module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
         module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
@@ -141,7 +141,7 @@ let package = Package(
             "Platform",
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
-                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline",
+                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -152,7 +152,7 @@ let package = Package(
             [
                 "PCast", "PCastCore", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
                 "PCastCodecs", "PCastRendering", .product(name: "Logging", package: "swift-log"),
-            ], resources: [.embedInCode("Overlay/Pages")]),
+            ]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
 
         // 4: programs
@@ -288,8 +288,8 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO", "PCastCore",
-                "PCastJSON", "PCastRendering",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
+                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow", "PCastNetworkEmulation",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"]),
     ]

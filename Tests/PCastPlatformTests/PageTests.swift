@@ -16,6 +16,8 @@ import Testing
             ("/assets/watch.js", "text/javascript; charset=utf-8"),
             ("/assets/captions.js", "text/javascript; charset=utf-8"),
             ("/assets/publish.js", "text/javascript; charset=utf-8"),
+            ("/overlay/", "text/html; charset=utf-8"), ("/overlay/overlay.css", "text/css; charset=utf-8"),
+            ("/overlay/view.js", "text/javascript; charset=utf-8"),
         ])
     func types(path: String, type: String) async throws {
         try await TestPlatform.run { platform in
@@ -26,6 +28,33 @@ import Testing
             // The page at "/" depends on who is logged in.
             #expect(answer.header("Cache-Control") == (path == "/" ? "no-store" : "no-cache"))
             #expect(!answer.body.isEmpty)
+        }
+    }
+
+    @Test("The module, each of its parts and the overlay's bridge may be loaded by pages of any origin")
+    func modules() async throws {
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            var rest = ["/pcast.mjs", "/bridge.js"]
+            var seen: Set<String> = []
+            while let path = rest.popLast() {
+                guard seen.insert(path).inserted else { continue }
+                let answer = try await platform.send("GET", path, ["Origin": "https://player.example"])
+                #expect(answer.status == 200, "\(path)")
+                #expect(answer.header("Access-Control-Allow-Origin") == "*", "\(path)")
+                #expect(answer.header("Content-Type") == "text/javascript; charset=utf-8")
+                for part in answer.body.split(separator: "\"") where part.hasPrefix("./") && part.hasSuffix(".mjs") {
+                    rest.append("/assets/" + (part.split(separator: "/").last ?? ""))
+                }
+            }
+            #expect(seen.count == 12, "\(seen)")
+        }
+    }
+
+    @Test("The overlay's address ends with a slash, on which the addresses in the page depend")
+    func overlayAddress() async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", "/overlay")
+            #expect(answer.status == 308 && answer.header("Location") == "/overlay/")
         }
     }
 

@@ -31,6 +31,27 @@ struct ReportTests {
         }
     }
 
+    @Test("the clock of a viewer's video tells when a frame was captured, although the publisher's clock is an hour off")
+    func videoClock() throws {
+        let network = VirtualNetwork()
+        let hour = TimeSpan.seconds(3600 as Int64)
+        let publisher = try network.publish(.vp8, clockOffset: hour)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        let early = [viewer.id, publisher.id].map { network.sfu.videoClock(viewedBy: $0, at: network.now) }
+        #expect(early == [nil, nil])
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(150, from: publisher, by: network, clockOffset: hour)
+        network.run(for: .milliseconds(200))
+        let told = network.sfu.videoClock(viewedBy: viewer.id, at: network.now)
+        let clock = try #require(told)
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let newest = try #require(viewer.packets(source.ssrc).last)
+        let said = try #require(broadcast.sent.last?.captureTime)
+        let error = clock.wallTime(of: newest.header.timestamp) - (said - hour)
+        #expect(abs(error.nanoseconds) < 2_000_000, "\(error)")
+    }
+
     @Test("the first sender report of each track comes with its first packets, also for a late viewer")
     func rtcp1() throws {
         let network = VirtualNetwork()

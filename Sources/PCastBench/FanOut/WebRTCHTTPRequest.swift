@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import Glibc
 import PCastCore
 import PCastIO
 import PCastWebRTC

@@ -1,11 +1,12 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PCastOverlay
 import PCastWeb
 
 /// The endpoints of the web pages and their files, which are compiled into the program.
 struct StaticPages: Sendable {
-    /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.
+    /// The origins that may embed the watch page and the example overlay (CSP `frame-ancestors`); empty for all.
     let frameAncestors: [String]
 
     private struct Asset {
@@ -33,6 +34,15 @@ struct StaticPages: Sendable {
         "publish.js": Asset(bytes: PackageResources.publish_js, type: script),
     ]
 
+    /// The parts of the module `/pcast.mjs`.
+    private static let modules: [String: [UInt8]] = [
+        "overlay.mjs": PackageResources.overlay_mjs, "playhead.mjs": PackageResources.playhead_mjs,
+        "publisher.mjs": PackageResources.publisher_mjs, "rectangle.mjs": PackageResources.rectangle_mjs,
+        "session.mjs": PackageResources.session_mjs, "statistics.mjs": PackageResources.statistics_mjs,
+        "timeline.mjs": PackageResources.timeline_mjs, "timeline-log.mjs": PackageResources.timeline_log_mjs,
+        "timeline-page.mjs": PackageResources.timeline_page_mjs, "viewer.mjs": PackageResources.viewer_mjs,
+    ]
+
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/publish") { _, _ in
             Self.page(PackageResources.publish_html, policy: Self.policy + Self.unframed, isFramed: false)
@@ -42,12 +52,34 @@ struct StaticPages: Sendable {
             router.get(path) { _, _ in Self.page(PackageResources.watch_html, policy: Self.policy + framing) }
         }
         router.get("/assets/:name") { _, context in
-            guard let asset = context.parameters.get("name").flatMap({ Self.assets[$0] }) else {
-                return Responses.text(.notFound, "There is no such file.")
-            }
+            guard let name = context.parameters.get("name") else { return Self.missing }
+            if let bytes = Self.modules[name] { return Self.module(bytes) }
+            guard let asset = Self.assets[name] else { return Self.missing }
             return Self.response(asset.bytes, type: asset.type)
         }
+        router.get("/pcast.mjs") { _, _ in Self.module(PackageResources.pcast_mjs) }
+        addOverlayRoutes(to: router, framing: framing)
     }
+
+    /// Adds the example overlay, which pages put over a viewer with `/pcast.mjs`.
+    private func addOverlayRoutes(to router: Router<WebRequestContext>, framing: String) {
+        router.get("/bridge.js") { _, _ in Self.module(OverlayDocuments.bridge) }
+        router.get("/overlay") { request, _ in
+            // The addresses in the page are relative to the folder.
+            guard request.uri.path.hasSuffix("/") else {
+                return Response(status: .permanentRedirect, headers: [.location: "/overlay/"])
+            }
+            return Self.page(OverlayDocuments.example("index.html") ?? [], policy: OverlayDocuments.policy + framing)
+        }
+        router.get("/overlay/:name") { _, context in
+            guard let name = context.parameters.get("name"), let bytes = OverlayDocuments.example(name) else {
+                return Self.missing
+            }
+            return Self.response(bytes, type: name.hasSuffix(".css") ? Self.style : Self.script)
+        }
+    }
+
+    private static var missing: Response { Responses.text(.notFound, "There is no such file.") }
 
     /// The policy of pages that other sites must not embed, so that a user cannot be tricked into a click
     /// (clickjacking).
@@ -57,7 +89,7 @@ struct StaticPages: Sendable {
     /// its snippet for embedding shows.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'"
+        + "media-src 'self' blob: mediastream:; frame-src 'self'; base-uri 'none'; form-action 'none'"
 
     /// Returns a page with a policy that sends no `Referer`, because the page's address may contain a token.
     static func page(_ bytes: [UInt8], policy: String, isFramed: Bool = true) -> Response {
@@ -66,6 +98,13 @@ struct StaticPages: Sendable {
         if !isFramed { response.headers[.frameOptions] = "DENY" }
         response.headers[.contentSecurityPolicy] = policy
         response.headers[.referrerPolicy] = "no-referrer"
+        return response
+    }
+
+    /// Returns a JavaScript module that pages of other origins may load (CORS). It contains nothing secret.
+    private static func module(_ bytes: [UInt8]) -> Response {
+        var response = response(bytes, type: script)
+        response.headers[.accessControlAllowOrigin] = "*"
         return response
     }
 

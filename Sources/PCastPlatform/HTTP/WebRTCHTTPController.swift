@@ -57,7 +57,10 @@ struct WebRTCHTTPController: Sendable {
                 group.on(path, method: method) { _, _ in Responses.methodNotAllowed(Self.endpointMethods) }
             }
         }
-        if kind == .whep { addLayerRoutes(to: group) }
+        if kind == .whep {
+            addLayerRoutes(to: group)
+            addClockRoutes(to: group)
+        }
         let resource: RouterPath = "resource/:name"
         group.on(resource, method: .patch) { request, context in
             await respond { () throws(APIError) in try await patch(request, context) }

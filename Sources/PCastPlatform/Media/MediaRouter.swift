@@ -213,6 +213,11 @@ final class MediaRouter: Sendable {
         (try? await loop(of: peer)?.call { sfu, _ in sfu.layers(viewedBy: peer) }) ?? nil
     }
 
+    /// Returns the clock of the video that a subscriber receives; see `SFU.videoClock`.
+    func videoClock(viewedBy peer: PeerID) async -> CaptureClock? {
+        (try? await loop(of: peer)?.call { sfu, now in sfu.videoClock(viewedBy: peer, at: now) }) ?? nil
+    }
+
     /// Selects the best layer to send to a subscriber. A nil layer removes the selection.
     ///
     /// - Throws: `SFUError`.

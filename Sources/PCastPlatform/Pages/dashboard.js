@@ -175,7 +175,7 @@ function showStreams(list) {
 function showTotals(list, shown, isFiltered) {
   setText(element("streams"), list.total.streams.toLocaleString("en"));
   setText(element("viewers"), list.total.viewers.toLocaleString("en"));
-  setText(element("bitrate"), bitrate(list.total.bitrate / 8));
+  setText(element("bitrate"), bitrate(list.total.bitrate));
   element("none").hidden = shown > 0;
   const isEmpty = list.total.streams === 0;
   setText(element("nonetitle"), isEmpty ? "Nothing is playing" : "No stream matches");

@@ -1,7 +1,5 @@
-import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, isFirefox,
-  makeConnection, missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
-} from "/assets/pcast.js";
+import { missingVideoCodecs, publish } from "/pcast.mjs";
+import { badge, bitrate, describeEnd, describeNoAddress, show, showNoFigures, showQuality, takeToken } from "/assets/pcast.js";
 import { Plot } from "/assets/plots.js";
 
 const element = (id) => document.getElementById(id);
@@ -9,16 +7,8 @@ const video = element("video");
 const parameters = new URLSearchParams(location.search);
 const token = takeToken();
 let media = null;
-let connection = null;
-let session = null;
-let figures = null;
-let quality = null;
-let attempts = 0;
-let retryTimer = null;
-/** Whether publishing has succeeded since the button was pressed, so that it is retried after a failure. */
-let isReturning = false;
-/** Whether the connection is created in a separate document; see makeConnection. */
-let isApart = false;
+/** The publisher; null before the button is pressed. */
+let publisher = null;
 const plots = {
   rate: new Plot("rateplot", "frame rate"), sent: new Plot("sentplot", "sent"),
   room: new Plot("roomplot", "available bandwidth"), roundtrip: new Plot("roundtripplot", "round trip"),
@@ -98,11 +88,7 @@ async function openDevices() {
 
 /** Opens the devices that are selected now. A published stream continues with them. */
 async function changeDevices() {
-  if (!(await capture()) || !connection) return;
-  for (const { sender } of connection.getTransceivers()) {
-    const track = media.getTracks().find((each) => each.kind === sender.track?.kind);
-    if (track) await sender.replaceTrack(track);
-  }
+  if (await capture()) await publisher?.replaceMedia(media);
 }
 
 async function list() {
@@ -118,172 +104,110 @@ async function list() {
   }
 }
 
-function preferCodec(transceiver) {
-  const wanted = `video/${element("codec").value}`;
-  const codecs = RTCRtpSender.getCapabilities("video")?.codecs ?? [];
-  const first = codecs.filter((codec) => codec.mimeType === wanted);
-  if (first.length) transceiver.setCodecPreferences([...first, ...codecs.filter((codec) => codec.mimeType !== wanted)]);
-}
-
-// Returns one layer or three simulcast layers, of which each subscriber receives the best one that its link carries.
-// The rids and bit rates are those of PCast's own publisher.
-function encodings() {
-  if (element("layers").value === "1") return [{ maxBitrate: 2_500_000 }];
-  return [
-    { rid: "l", scaleResolutionDownBy: 4, maxBitrate: 200_000 },
-    { rid: "m", scaleResolutionDownBy: 2, maxBitrate: 600_000 },
-    { rid: "h", maxBitrate: 2_500_000 },
-  ];
-}
-
-async function publish() {
-  clearTimeout(retryTimer);
-  element("publish").disabled = true;
-  element("codec").disabled = true;
-  element("layers").disabled = true;
-  if (attempts === 0) element("message").hidden = true;
+function begin() {
+  for (const id of ["publish", "codec", "layers"]) element(id).disabled = true;
+  element("message").hidden = true;
   badge("connecting");
-  connection = makeConnection(isApart);
-  for (const track of [...media.getVideoTracks(), ...media.getAudioTracks()]) {
-    const transceiver = connection.addTransceiver(track, {
-      direction: "sendonly", streams: [media],
-      sendEncodings: track.kind === "video" ? encodings() : [{}],
-    });
-    if (track.kind === "video") preferCodec(transceiver);
-  }
-  const current = new Session(connection, "/whip", token);
-  connection.addEventListener("connectionstatechange", () => connectionChanged(current));
-  current.onEnded = (reason) => { if (session === current) noteEnd(reason); };
-  current.onLost = () => { if (session === current) again("The platform has lost the stream"); };
-  current.onNoAddress = () => { if (session === current) withoutAddress(); };
-  current.onQuality = (row) => {
-    if (session !== current) return;
-    quality = row;
-    showQuality("publisher", row);
-  };
-  session = current;
-  figures = new Figures(connection);
-  try {
-    await current.open(askForStereo);
-    if (session !== current) return;
-    isReturning = true;
-    showLink();
-    element("publish").hidden = true;
-    element("stop").hidden = false;
-  } catch (error) {
-    if (session === current) refuse(error);
+  const current = publish({
+    token, media, codec: element("codec").value, layers: Number(element("layers").value),
+  });
+  publisher = current;
+  const on = (type, handle) => current.addEventListener(type, ({ detail }) => { if (publisher === current) handle(detail); });
+  on("publishing", ({ streamId, watch }) => {
+    if (streamId) showLink(watch);
+    showStop();
+  });
+  on("online", () => {
+    badge("publishing", "good");
+    element("message").hidden = true;
+  });
+  on("offline", () => badge("interrupted", "fair"));
+  on("dataquality", (quality) => showQuality("publisher", quality));
+  on("waiting", ({ error }) => showWaiting(error));
+  on("ended", ({ reason }) => {
+    stop();
+    badge("ended", "bad");
+    tell("The stream has ended", describeEnd("publisher", reason), "ended");
+  });
+  on("failed", ({ error }) => showFailure(error));
+}
+
+/** Returns headline and explanation of an error. */
+function describe(error) {
+  switch (error.code) {
+    case "no-address": {
+      const { headline, why } = describeNoAddress();
+      return [headline, why];
+    }
+    case "stream-ended": return ["The stream has ended", describeEnd("publisher", error.reason)];
+    case "session-lost": return ["The platform has lost the stream", ""];
+    case "connection-lost": return ["The connection was lost", ""];
+    default: return ["The platform cannot be reached", ""];
   }
 }
 
-// Firefox may have found no address because it considers only the IP version of the page's address. A connection in a
-// separate document uses both.
-function withoutAddress() {
-  isApart = isFirefox && !isApart;
-  leave();
-  if (isApart) return publish();
-  const { headline, why } = describeNoAddress();
-  if (isReturning) return again(headline, why);
+/** The stream is published again by itself. The devices stay open. */
+function showWaiting(error) {
+  showNothing();
+  badge("waiting", "fair");
+  const [headline, why] = describe(error);
+  // A message is not replaced, because a screen reader would read it at each attempt.
+  if (element("message").hidden) tell(headline, `${why} Publishing again by itself.`.trim(), "waiting");
+  showStop();
+}
+
+function showFailure(error) {
   stop();
   badge("failed", "bad");
-  tell(headline, why);
-}
-
-// The end reasons after which publishing is retried, as in Phenix's clients: the platform has lost the stream, or has
-// no capacity at the moment.
-const passing = [null, "failed", "maintenance", "capacity", "overload"];
-
-function noteEnd(reason) {
-  if (isReturning && passing.includes(reason)) return again("The stream has ended", describeEnd("publisher", reason));
-  stop();
-  badge("ended", "bad");
-  tell("The stream has ended", describeEnd("publisher", reason), "ended");
-}
-
-/** Retries after a delay that grows with each attempt, until publishing is stopped. The devices stay open. */
-function again(headline, why = "") {
-  const isFirst = attempts === 0;
-  leave();
-  badge("waiting", "fair");
-  // An unchanged message is not set again, because a screen reader would read it at each attempt.
-  if (isFirst) tell(headline, `${why} Publishing again by itself.`.trim(), "waiting");
-  element("publish").hidden = true;
-  element("stop").hidden = false;
-  attempts += 1;
-  retryTimer = setTimeout(publish, isFirst ? 500 : Math.min(1000 * attempts, 10000));
-}
-
-function refuse(error) {
-  const isPassing = error instanceof TypeError || (error instanceof Refusal && [429, 503].includes(error.status));
-  if (isReturning && isPassing) return again("The platform cannot be reached");
-  stop();
-  badge("refused", "bad");
-  if (error instanceof TypeError) return tell("The platform cannot be reached", "Publish again when it is back.");
-  const needsToken = error instanceof Refusal && [401, 403].includes(error.status);
-  if (needsToken) {
-    tell(token ? "The token is not valid any more" : "Publishing needs a token",
-      "Ask whoever runs the platform for a new link: /publish#token=…", "locked");
-  } else {
-    const isOfMedia = error instanceof Refusal && error.status === 422;
-    tell(isOfMedia ? "The platform cannot accept what this browser sends" : "The platform refused", error.message);
+  switch (error.code) {
+    case "unauthorized":
+      badge("refused", "bad");
+      return tell(token ? "The token is not valid any more" : "Publishing needs a token",
+        "Ask whoever runs the platform for a new link: /publish#token=…", "locked");
+    case "unsupported":
+      badge("refused", "bad");
+      return tell("The platform cannot accept what this browser sends", error.message);
+    case "unreachable":
+      badge("refused", "bad");
+      return tell("The platform cannot be reached", "Publish again when it is back.");
+    case "no-address": case "connection-lost": return tell(...describe(error));
+    default:
+      badge("refused", "bad");
+      return tell("The platform refused", error.message);
   }
 }
 
-function showLink() {
-  const stream = session.streamID;
-  if (!stream) return;
-  const address = `${location.origin}/watch/${encodeURIComponent(stream)}`;
+function showLink(address) {
   element("watch").href = address;
   element("watch").textContent = address;
   element("link").hidden = false;
 }
 
+function showStop() {
+  element("publish").hidden = true;
+  element("stop").hidden = false;
+}
+
 function stop() {
-  leave();
-  isReturning = false;
-  attempts = 0;
+  const current = publisher;
+  publisher = null;
+  current?.stop();
+  showNothing();
   badge("not publishing");
+  for (const id of ["publish", "codec", "layers"]) element(id).disabled = false;
   element("publish").hidden = false;
-  element("publish").disabled = false;
-  element("codec").disabled = false;
-  element("layers").disabled = false;
   element("stop").hidden = true;
 }
 
-/** Closes the current session. */
-function leave() {
-  clearTimeout(retryTimer);
-  session?.close();
-  session = null;
-  connection = null;
-  figures = null;
-  quality = null;
+/** Removes what concerns a stream that is over. */
+function showNothing() {
   showNoFigures();
   showQuality("publisher", null);
   for (const plot of Object.values(plots)) plot.clear();
   element("link").hidden = true;
 }
 
-function connectionChanged(origin) {
-  if (session !== origin) return;
-  switch (connection.connectionState) {
-    case "connected":
-      attempts = 0;
-      badge("publishing", "good");
-      element("message").hidden = true;
-      showQuality("publisher", quality);
-      break;
-    case "disconnected":
-      badge("interrupted", "fair");
-      // The platform may not be able to report it.
-      showQuality("publisher", { status: "no-data", reason: "none" });
-      break;
-    case "failed":
-      if (origin.hasAddress) again("The connection was lost");
-      break;
-  }
-}
-
-element("publish").addEventListener("click", publish);
+element("publish").addEventListener("click", begin);
 element("stop").addEventListener("click", () => {
   stop();
   element("message").hidden = true;
@@ -292,30 +216,23 @@ for (const id of ["camera", "microphone"]) element(id).addEventListener("change"
 
 const limits = { none: "nothing limits it", cpu: "limited by the processor", bandwidth: "limited by bandwidth" };
 setInterval(async () => {
-  if (!figures) return;
-  const { reports, of, rate, roundTrip } = await figures.read();
-  const layers = reports.filter((report) => report.type === "outbound-rtp" && report.kind === "video");
-  const sound = of("outbound-rtp", "audio");
-  if (!layers.length && !sound) return;
-  const rates = [...layers, ...(sound ? [sound] : [])].map((report) => rate(report, "bytesSent"));
-  const bytes = rates.some((each) => each === null) ? null : rates.reduce((sum, each) => sum + each, 0);
-  const picture = layers.reduce((best, each) => ((each.frameWidth ?? 0) > (best?.frameWidth ?? -1) ? each : best), null);
-  const room = reports.find((report) => report.type === "candidate-pair" && report.nominated)?.availableOutgoingBitrate;
-  const losses = reports.filter((report) => report.type === "remote-inbound-rtp" && report.kind === "video");
-  const lost = losses.length ? Math.max(...losses.map((report) => report.fractionLost ?? 0)) * 100 : null;
-  show("size", picture?.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
-  show("limit", picture ? limits[picture.qualityLimitationReason] ?? "" : "");
-  show("rate", picture ? (picture.framesPerSecond ?? 0).toFixed(0) : null);
-  show("sent", bitrate(bytes));
-  show("room", room === undefined ? null : bitrate(room / 8));
-  show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
-  show("lost", lost === null ? null : `${lost.toFixed(1)} %`);
-  show("resent", `${layers.reduce((sum, each) => sum + (each.retransmittedPacketsSent ?? 0), 0)}`);
-  plots.rate.add(picture?.framesPerSecond ?? 0);
-  plots.sent.add(bytes);
-  plots.room.add(room);
-  plots.roundtrip.add(roundTrip);
-  plots.lost.add(lost);
+  const current = publisher;
+  const statistics = await current?.statistics();
+  if (!statistics || publisher !== current) return;
+  const { width, height, frameRate, limitation, availableBitrate, roundTripTime, fractionLost } = statistics;
+  show("size", width ? `${width} × ${height}` : null);
+  show("limit", limits[limitation] ?? "");
+  show("rate", frameRate?.toFixed(0));
+  show("sent", bitrate(statistics.bitrate));
+  show("room", bitrate(availableBitrate));
+  show("roundtrip", roundTripTime === null ? null : `${roundTripTime.toFixed(0)} ms`);
+  show("lost", fractionLost === null ? null : `${(fractionLost * 100).toFixed(1)} %`);
+  show("resent", `${statistics.packetsRetransmitted}`);
+  plots.rate.add(frameRate ?? 0);
+  plots.sent.add(statistics.bitrate);
+  plots.room.add(availableBitrate);
+  plots.roundtrip.add(roundTripTime);
+  plots.lost.add(fractionLost);
 }, 1000);
 
 addEventListener("pagehide", stop);

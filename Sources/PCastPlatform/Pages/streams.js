@@ -1,6 +1,7 @@
 // The live streams as cards with a preview, if there is capacity for it, metrics and actions.
 
-import { Session, bitrate } from "/assets/pcast.js";
+import { bitrate } from "/assets/pcast.js";
+import { Session } from "/assets/session.mjs";
 import { HistoryPlot } from "/assets/plots.js";
 
 const previewLimit = 6;
@@ -123,7 +124,7 @@ export class StreamCard {
     const told = sample ?? this.#stream;
     if (!told) return;
     const { dataQuality = { status: "all", reason: "none" } } = told;
-    setText(this.#parts.bitrate, told.bitrate === undefined ? "–" : bitrate(told.bitrate / 8));
+    setText(this.#parts.bitrate, told.bitrate === undefined ? "–" : bitrate(told.bitrate));
     const when = sample ? `${new Date(sample.time).toLocaleTimeString()} · ` : "";
     const lost = told.loss >= 0.0005 ? ` · ${(told.loss * 100).toFixed(1)} % lost` : "";
     setText(this.#parts.quality, `${when}${this.#stream?.hasMedia ? describeQuality(dataQuality) : "nothing arrives yet"}${lost}`);

@@ -1,6 +1,6 @@
+import { missingVideoCodecs, subscribe } from "/pcast.mjs";
 import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, isFirefox, makeConnection,
-  missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
+  badge, bitrate, describeEnd, describeNoAddress, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 import { Captions } from "/assets/captions.js";
 import { Plot } from "/assets/plots.js";
@@ -13,20 +13,11 @@ const parameters = new URLSearchParams(location.search);
 const token = takeToken();
 if (parameters.has("embed")) document.body.classList.add("embedded");
 
-const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"));
-let session = null;
-let figures = null;
-let attempts = 0;
-let retryTimer = null;
-let quality = null;
-let isReturning = false;
-let lastReason = null;
-/** The kinds of media to request. After a rejection, only those that the browser can receive. */
-let kinds = ["video", "audio"];
-/** Headline and explanation of why the other kinds are missing. */
+const isFirefox = navigator.userAgent.includes("Firefox/");
+/** Headline and explanation of why some kinds of media are missing; null if none is. */
 let leftOut = null;
-/** Whether the connection is created in a separate document; see makeConnection. */
-let isApart = false;
+/** Whether an attempt has failed. Its message stays until media arrives. */
+let hasFailed = false;
 /** The microphone, which is open only so that Firefox reveals all local addresses. */
 let microphone = null;
 const plots = {
@@ -36,122 +27,105 @@ const plots = {
 };
 
 if (stream) document.title = `${stream} · PCast`;
-document.getElementById("embed").textContent =
-  `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed${token ? "#token=TOKEN" : ""}" ` +
-  `width="640" height="360" ` +
-  `allow="autoplay; fullscreen" style="border:0"></iframe>`;
+document.getElementById("embed").textContent = `<video id="pcast" controls playsinline style="width:100%"></video>
+<script type="module">
+  import { subscribe } from "${location.origin}/pcast.mjs";
+  subscribe({ stream: ${JSON.stringify(stream)}, ${token ? 'token: "TOKEN", ' : ""}video: document.getElementById("pcast") });
+</script>`;
 document.getElementById("embednote").hidden = !token;
 
-async function join() {
-  clearTimeout(retryTimer);
-  session?.close();
-  if (attempts === 0 && isComplete()) hideMessage();
-  badge("connecting");
-  const connection = makeConnection(isApart);
-  for (const kind of kinds) {
-    const transceiver = connection.addTransceiver(kind, { direction: "recvonly" });
-    requestCaptureTime(transceiver);
-  }
-  const media = new MediaStream();
-  connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
-  const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
-  connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
-  current.onEnded = (reason) => { if (session === current) rejoin(reason); };
-  current.onLost = () => { if (session === current) rejoin(null); };
-  current.onNoAddress = () => { if (session === current) withoutAddress(); };
-  current.onQuality = (row) => {
-    if (session !== current) return;
-    quality = row;
-    tellQuality(row);
-  };
-  current.onCaptions = (event) => { if (session === current) captions.add(event); };
-  session = current;
-  try {
-    await current.open(askForStereo);
-    if (session === current) figures = new Figures(connection);
-  } catch (error) {
-    if (session === current) refuse(error);
-  }
-}
+const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"));
+const viewer = subscribe({ stream, token, video });
+const on = (type, handle) => viewer.addEventListener(type, ({ detail }) => handle(detail));
 
-// The capture time lets the browser compute the latency. Not all browsers support it.
-function requestCaptureTime(transceiver) {
-  if (!transceiver.setHeaderExtensionsToNegotiate) return;
-  const extensions = transceiver.getHeaderExtensionsToNegotiate();
-  for (const extension of extensions) {
-    if (extension.uri.endsWith("/abs-capture-time")) extension.direction = "sendrecv";
-  }
-  try { transceiver.setHeaderExtensionsToNegotiate(extensions); } catch { /* the extensions do not change */ }
-}
+// ?timeline=LEAGUE/GAME shows the example overlay with the events of the game over the video, and ?overlay without any.
+const [league, game] = (parameters.get("timeline") ?? "").split("/");
+const timeline = league && game ? viewer.timeline({ league, game }) : null;
+const overlay = timeline || parameters.has("overlay") ? viewer.overlay({ timeline }) : null;
 
-async function play() {
-  try { await video.play(); } catch { /* the browser requires a gesture, for which there is a button */ }
-  unmute.hidden = !video.muted;
-}
-
-function connectionChanged(connection, origin) {
-  if (session !== origin) return;
-  switch (connection.connectionState) {
-    case "connected":
-      attempts = 0;
-      isReturning = false;
-      if (isComplete()) hideMessage();
-      else showLeftOut();
-      badge("live", "good");
-      tellQuality(quality);
-      releaseMicrophone();
-      break;
-    case "disconnected":
-      badge("interrupted", "fair");
-      // The platform may not be able to report it.
-      showQuality("viewer", { status: "no-data", reason: "none" });
-      break;
-    case "failed":
-      if (origin.hasAddress) again("The connection was lost", "Connecting again by itself.");
-      break;
-  }
-}
-
-function refuse(error) {
-  if (error instanceof TypeError) return again("The platform cannot be reached", "Trying again by itself.");
-  if (!(error instanceof Refusal)) return stop("bad", "failed", "This browser cannot play the stream", error.message);
-  switch (error.status) {
-    case 401: case 403:
-      return stop("locked", "no access", token ? "The link is not valid any more" : "This stream needs a token",
-        "Ask whoever runs the stream for a new link.");
-    case 410: return over();
-    case 404:
-      if (isReturning) return over();
-      return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
-    case 422: return playRest(error);
-    default: return again("The platform refused", `${error.message} Trying again by itself.`);
-  }
-}
-
-// Whether all kinds of media are requested.
-const isComplete = () => kinds.length === 2;
-
-// Names the media that the browser cannot receive, and plays the rest of the stream.
-function playRest(error) {
-  const unplayable = error.sections.map((section) => section.kind);
-  const rest = kinds.filter((kind) => !unplayable.includes(kind));
-  const [headline, why] = describeUnplayable(error, unplayable);
-  if (!rest.length || rest.length === kinds.length) return stop("bad", "failed", headline, why);
-  kinds = rest;
-  leftOut = [headline, `${why} ${rest[0] === "audio" ? "The audio plays." : "The video plays, without audio."}`];
+on("statechange", ({ state }) => {
+  if (state === "connecting") begin();
+  if (state === "interrupted") badge("interrupted", "fair");
+  if (state === "live") goLive();
+});
+on("dataquality", showQualityOfStream);
+on("captions", (event) => captions.add(event));
+on("autoplay", showUnmute);
+on("volumechange", labelMute);
+on("partial", ({ error }) => {
+  const [headline, why] = describeUnplayable(error);
+  const rest = viewer.missing.includes("video") ? "The audio plays." : "The video plays, without audio.";
+  leftOut = [headline, `${why} ${rest}`];
   showLeftOut();
-  join();
+});
+on("waiting", ({ error }) => showWaiting(error));
+on("failed", ({ error }) => showFailure(error));
+on("ended", ({ reason }) => {
+  clear();
+  badge("ended", "bad");
+  showMessage("ended", "The stream has ended", describeEnd("viewer", reason));
+});
+
+/** The overlay has a button of its own at the same place. */
+function showUnmute() { unmute.hidden = !video.muted || overlay !== null; }
+
+function begin() {
+  clear();
+  if (!hasFailed && !leftOut) hideMessage();
+  badge("connecting");
 }
 
-// Shows the message in place of the video. If only audio is missing, it does not cover the video.
+function goLive() {
+  hasFailed = false;
+  if (!viewer.missing.length) leftOut = null;
+  showLeftOut();
+  showUnmute();
+  badge("live", "good");
+  releaseMicrophone();
+}
+
+/** The viewer tries again by itself. */
+function showWaiting(error) {
+  hasFailed = true;
+  clear();
+  badge("waiting", "fair");
+  switch (error.code) {
+    case "not-playing":
+      return showMessage("waiting", "Nothing is playing here yet", "The picture appears as soon as the stream starts.");
+    case "unreachable":
+      return showMessage("waiting", "The platform cannot be reached", "Trying again by itself.");
+    case "connection-lost":
+      return showMessage("waiting", "The connection was lost", "Connecting again by itself.");
+    case "no-address": return showNoAddress();
+    default: return showMessage("waiting", "The platform refused", `${error.message} Trying again by itself.`);
+  }
+}
+
+function showFailure(error) {
+  clear();
+  switch (error.code) {
+    case "unauthorized":
+      badge("no access", "bad");
+      return showMessage("locked", token ? "The link is not valid any more" : "This stream needs a token",
+        "Ask whoever runs the stream for a new link.");
+    case "unsupported":
+      badge("failed", "bad");
+      return showMessage("bad", ...describeUnplayable(error));
+    default:
+      badge("failed", "bad");
+      return showMessage("bad", "This browser cannot play the stream", error.message);
+  }
+}
+
+/** Names the media that is missing, in place of the video. If only audio is missing, nothing covers the video. */
 function showLeftOut() {
-  if (kinds[0] === "video") return hideMessage();
-  showMessage("partial", ...leftOut);
-  unmute.hidden = !video.muted || !session;
+  if (leftOut && viewer.missing.includes("video")) showMessage("partial", ...leftOut);
+  else hideMessage();
 }
 
-function describeUnplayable(error, unplayable) {
-  const missing = unplayable.includes("video") ? missingVideoCodecs("receive") : [];
+function describeUnplayable(error) {
+  const isVideo = error.sections.some((section) => section.kind === "video");
+  const missing = isVideo ? missingVideoCodecs("receive") : [];
   if (!missing.length) return ["This browser cannot play all of the stream", error.message];
   const plugIn = "Firefox decodes H.264 with its OpenH264 plug-in, which it downloads: connect this computer to the " +
     "internet, or use";
@@ -161,16 +135,12 @@ function describeUnplayable(error, unplayable) {
   ];
 }
 
-// Firefox may have found no address because it considers only the IP version of the page's address. A connection in a
-// separate document uses both.
-function withoutAddress() {
-  isApart = isFirefox && !isApart;
-  if (isApart) return join();
+function showNoAddress() {
   const { headline, why } = describeNoAddress();
   const mayAsk = isFirefox && !microphone && Boolean(navigator.mediaDevices);
-  again(headline, mayAsk
+  showMessage("bad", headline, mayAsk
     ? `${why} Without a default route, Firefox has an address only while this page may use the microphone.`
-    : why, "bad");
+    : why);
   allow.hidden = !mayAsk;
 }
 
@@ -181,9 +151,7 @@ async function askForMicrophone() {
   } catch {
     return; // the current message remains
   }
-  isApart = false;
-  attempts = 0;
-  join();
+  retry();
 }
 
 function releaseMicrophone() {
@@ -191,49 +159,19 @@ function releaseMicrophone() {
   microphone = null;
 }
 
-function tellQuality(row) {
-  showQuality("viewer", row);
+function showQualityOfStream(quality) {
+  showQuality("viewer", quality);
   // A message explains already why media is missing.
-  if (!isComplete()) document.getElementById("notice").hidden = true;
+  if (leftOut) document.getElementById("notice").hidden = true;
 }
 
-// A lost stream may resume with the same identifier when its publisher reconnects. The platform knows whether it does.
-function rejoin(reason) {
-  lastReason = reason;
-  if (!stream || (reason !== null && reason !== "failed")) return over();
-  leave();
-  isReturning = true;
-  kinds = ["video", "audio"];
-  join();
+function retry() {
+  [hasFailed, leftOut] = [false, null];
+  viewer.retry();
 }
 
-function over() {
-  const reason = lastReason;
-  isReturning = false;
-  lastReason = null;
-  stop("ended", "ended", "The stream has ended", describeEnd("viewer", reason));
-}
-
-function stop(kind, state, headline, why) {
-  leave();
-  badge(state, "bad");
-  showMessage(kind, headline, why);
-}
-
-function again(headline, why, kind = "waiting") {
-  leave();
-  badge("waiting", "fair");
-  showMessage(kind, headline, why);
-  attempts += 1;
-  retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
-}
-
-function leave() {
-  clearTimeout(retryTimer);
-  session?.close();
-  session = null;
-  figures = null;
-  quality = null;
+/** Removes the metrics of a session that is over. */
+function clear() {
   captions.clear();
   showNoFigures();
   showQuality("viewer", null);
@@ -255,24 +193,23 @@ function showMessage(kind, headline, why) {
 
 function hideMessage() { document.getElementById("message").hidden = true; }
 
-document.getElementById("retry").addEventListener("click", () => {
-  attempts = 0;
-  kinds = ["video", "audio"];
-  join();
-});
+document.getElementById("retry").addEventListener("click", retry);
 allow.addEventListener("click", askForMicrophone);
-addEventListener("online", () => { if (attempts > 0) join(); });
-unmute.addEventListener("click", () => { video.muted = false; unmute.hidden = true; labelMute(); play(); });
-document.getElementById("mute").addEventListener("click", () => {
-  video.muted = !video.muted;
-  unmute.hidden = true;
-  labelMute();
+unmute.addEventListener("click", () => {
+  viewer.muted = false;
+  viewer.play();
 });
+document.getElementById("mute").addEventListener("click", () => { viewer.muted = !viewer.muted; });
 document.getElementById("volume").addEventListener("input", (event) => {
-  video.volume = event.target.valueAsNumber;
-  video.muted = video.volume === 0;
-  unmute.hidden = true;
-  labelMute();
+  viewer.volume = event.target.valueAsNumber;
+  viewer.muted = viewer.volume === 0;
+});
+document.getElementById("screenshot").addEventListener("click", async () => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await viewer.screenshot());
+  link.download = `${stream || "stream"}.png`;
+  link.click();
+  URL.revokeObjectURL(link.href);
 });
 document.getElementById("fullscreen").addEventListener("click", () => {
   const stage = video.parentElement;
@@ -283,45 +220,28 @@ document.getElementById("fullscreen").addEventListener("click", () => {
 function labelMute() {
   document.getElementById("mutelabel").textContent = video.muted ? "Sound on" : "Mute";
   document.getElementById("mute").classList.toggle("muted", video.muted);
+  if (!video.muted) unmute.hidden = true;
 }
 labelMute();
 
-// Returns the average delay in the jitter buffer during the last second in milliseconds; null if unknown.
-function mean(report, rate) {
-  const [delay, count] = [rate(report, "jitterBufferDelay"), rate(report, "jitterBufferEmittedCount")];
-  return delay === null || !count ? null : (delay / count) * 1000;
-}
-
 let lostBefore = 0;
 setInterval(async () => {
-  if (!figures) return;
-  const { reports, of, rate, roundTrip } = await figures.read();
-  const picture = of("inbound-rtp", "video");
-  const sound = of("inbound-rtp", "audio");
-  if (!picture && !sound) return;
-  const pictureRate = rate(picture, "bytesReceived");
-  const soundRate = rate(sound, "bytesReceived");
-  const bytes = pictureRate === null && soundRate === null ? null : (pictureRate ?? 0) + (soundRate ?? 0);
-  const frames = picture?.framesPerSecond ?? (picture ? 0 : null);
-  const lost = (picture?.packetsLost ?? 0) + (sound?.packetsLost ?? 0);
-  const buffered = mean(picture ?? sound, rate);
-  show("size", picture?.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
-  show("codec", reports.find((report) => report.id === picture?.codecId)?.mimeType.slice(6) ?? "");
-  show("rate", frames?.toFixed(0));
-  show("received", bitrate(bytes));
-  show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
-  show("buffered", buffered === null ? null : `${buffered.toFixed(0)} ms`);
-  show("lost", `${lost}`);
-  show("freezes", `${picture?.freezeCount ?? 0}`);
-  show("frozen", picture?.totalFreezesDuration ? `${picture.totalFreezesDuration.toFixed(1)} s together` : "");
-  plots.rate.add(frames);
-  plots.received.add(bytes);
-  plots.roundtrip.add(roundTrip);
-  plots.buffered.add(buffered);
-  plots.lost.add(Math.max(lost - lostBefore, 0));
-  lostBefore = lost;
+  const statistics = await viewer.statistics();
+  if (!statistics) return;
+  const { width, height, frameRate, jitterBufferDelay, roundTripTime, packetsLost, freezeDuration } = statistics;
+  show("size", width ? `${width} × ${height}` : null);
+  show("codec", statistics.codec ?? "");
+  show("rate", frameRate?.toFixed(0));
+  show("received", bitrate(statistics.bitrate));
+  show("roundtrip", roundTripTime === null ? null : `${roundTripTime.toFixed(0)} ms`);
+  show("buffered", jitterBufferDelay === null ? null : `${jitterBufferDelay.toFixed(0)} ms`);
+  show("lost", `${packetsLost}`);
+  show("freezes", `${statistics.freezeCount}`);
+  show("frozen", freezeDuration ? `${(freezeDuration / 1000).toFixed(1)} s together` : "");
+  plots.rate.add(frameRate);
+  plots.received.add(statistics.bitrate);
+  plots.roundtrip.add(roundTripTime);
+  plots.buffered.add(jitterBufferDelay);
+  plots.lost.add(Math.max(packetsLost - lostBefore, 0));
+  lostBefore = packetsLost;
 }, 1000);
-
-addEventListener("pagehide", leave);
-addEventListener("pageshow", (event) => { if (event.persisted) join(); });
-join();

@@ -48,6 +48,10 @@ extension StreamDirectory {
     /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
 
+    /// Returns the mapping from RTP timestamps to times of capture of the video that a subscriber receives; nil if there
+    /// is none yet.
+    func videoClock(viewedBy peer: PeerID) async -> CaptureClock? { await router.videoClock(viewedBy: peer) }
+
     /// Selects the best layer to send to a subscriber. A nil layer removes the selection.
     ///
     /// - Throws: ``APIError``.

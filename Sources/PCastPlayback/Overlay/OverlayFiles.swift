@@ -1,4 +1,5 @@
 import Foundation
+import PCastOverlay
 import PCastWeb
 
 /// The documents of an overlay, from the example or from a folder.
@@ -11,11 +12,6 @@ struct OverlayFiles: Sendable {
     /// Creates the documents of a folder; nil for the example.
     init(folder: String?) { self.folder = folder }
 
-    /// The content security policy: the page loads from and sends to this server only.
-    private static let policy =
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        + "base-uri 'none'; form-action 'none'"
-
     /// The media types by file extension.
     private static let types = [
         "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
@@ -27,23 +23,16 @@ struct OverlayFiles: Sendable {
     ]
 
     /// The JavaScript module that pages use for the protocol.
-    static var module: WebSite.Answer { answer("bridge.js", PackageResources.bridge_js) }
+    static var module: WebSite.Answer { answer("bridge.js", OverlayDocuments.bridge) }
 
     /// Returns the document at a percent-encoded path below the overlay's address; an empty path is the page itself.
     func document(_ path: Substring) -> WebSite.Answer {
         guard let name = path.isEmpty ? "index.html" : String(path).removingPercentEncoding else { return Self.missing }
         guard let folder else {
-            switch name {
-            case "index.html":
-                var answer = Self.answer(name, PackageResources.index_html)
-                answer.headers["Content-Security-Policy"] = Self.policy
-                return answer
-            case "overlay.js": return Self.answer(name, PackageResources.overlay_js)
-            case "view.js": return Self.answer(name, PackageResources.view_js)
-            case "words.js": return Self.answer(name, PackageResources.words_js)
-            case "overlay.css": return Self.answer(name, PackageResources.overlay_css)
-            default: return Self.missing
-            }
+            guard let bytes = OverlayDocuments.example(name) else { return Self.missing }
+            var answer = Self.answer(name, bytes)
+            if name == "index.html" { answer.headers["Content-Security-Policy"] = OverlayDocuments.policy }
+            return answer
         }
         return file(name, in: folder)
     }

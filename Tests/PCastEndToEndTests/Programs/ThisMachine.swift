@@ -26,6 +26,10 @@ enum ThisMachine {
         return paths
     }()
 
+    static let hasNode = can("the module's gate outside a browser", when: ["node"])
+
+    static let hasTypeScript = can("the module's types", when: ["tsc"])
+
     /// The browsers that can be controlled.
     static let browsers = (hasChromium ? ["chromium"] : []) + (hasFirefox ? ["firefox"] : [])
 

@@ -235,6 +235,26 @@ class Page:
             raise BrowserError(detail.get("exception", {}).get("description", detail["text"]))
         return answer["result"].get("value")
 
+    def inside(self, expression):
+        """The value of a JavaScript expression in the first frame of the page, in a world of its own."""
+        frame = self.command("Page.getFrameTree")["frameTree"]["childFrames"][0]["frame"]["id"]
+        context = self.command("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
+        answer = self.command(
+            "Runtime.evaluate", expression=expression, contextId=context, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in answer:
+            detail = answer["exceptionDetails"]
+            raise BrowserError(detail.get("exception", {}).get("description", detail["text"]))
+        return answer["result"].get("value")
+
+    def wait_inside(self, expression, timeout, what=None):
+        """Waits until the expression is true in the first frame of the page, and returns its value."""
+        deadline = time.monotonic() + timeout
+        while not (value := self.inside(expression)):
+            if time.monotonic() > deadline:
+                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
+            self._browser.pump(0.05)
+        return value
+
     def wait(self, expression, timeout, what=None):
         """Waits until the expression is true, of whichever document is there then, and returns its value."""
         deadline = time.monotonic() + timeout

@@ -204,10 +204,24 @@ class Page:
         """Goes to a page and waits until it is loaded."""
         self.command("browsingContext.navigate", url=url, wait="complete", timeout=timeout)
 
-    def evaluate(self, expression, timeout=COMMAND_TIMEOUT):
+    def inside(self, expression):
+        """The value of a JavaScript expression in the first frame of the page."""
+        tree = self._browser.command("browsingContext.getTree", root=self._context)
+        return self.evaluate(expression, context=tree["contexts"][0]["children"][0]["context"])
+
+    def wait_inside(self, expression, timeout, what=None):
+        """Waits until the expression is true in the first frame of the page, and returns its value."""
+        deadline = time.monotonic() + timeout
+        while not (value := self.inside(expression)):
+            if time.monotonic() > deadline:
+                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
+            self._browser.pump(0.05)
+        return value
+
+    def evaluate(self, expression, timeout=COMMAND_TIMEOUT, context=None):
         """The value of a JavaScript expression; a promise is awaited."""
         answer = self._browser.command(
-            "script.evaluate", timeout=timeout, awaitPromise=True, target={"context": self._context},
+            "script.evaluate", timeout=timeout, awaitPromise=True, target={"context": context or self._context},
             expression=f"(async () => JSON.stringify(await (0, eval)({json.dumps(expression)})))()",
             userActivation=False)
         if answer["type"] == "exception":

@@ -9,6 +9,9 @@
 // The address is /overlay/PROGRAM/#token=TOKEN. Without a token, the page cannot control the player. The token is
 // stored in the tab's session storage and removed from the address.
 //
+// A page that lies over a viewer in a browser (/pcast.mjs) has #bridge=parent in its address. It exchanges the same
+// messages with the page in which it is embedded, over a MessagePort in place of a WebSocket.
+//
 // Events to the page: bridge.welcome {controller}, which reports whether the page may control the player, player.ready,
 // player.time {timecode, initialTimecode?, maxTimecode?} in milliseconds since 1970, or since the beginning of media
 // without wall-clock time,
@@ -28,8 +31,46 @@ const KEY = "pcast.overlay.token";
 const FINAL = new Set([4001, 4002, 4005, 4008]);
 const RETRY = { first: 300, most: 5000 };
 
+/** A connection with the page in which this page is embedded. It has the interface of a WebSocket. */
+class ParentSocket {
+  readyState = WebSocket.CONNECTING;
+  onopen = () => {};
+  onmessage = () => {};
+  onclose = () => {};
+  #port = null;
+  #accept = ({ source, data, ports: [port] }) => {
+    if (source !== window.parent || data?.type !== "pcast-bridge" || !port) return;
+    removeEventListener("message", this.#accept);
+    this.#port = port;
+    port.onmessage = (event) => {
+      if (typeof event.data === "string") this.onmessage(event);
+      else this.#end(event.data);
+    };
+    this.readyState = WebSocket.OPEN;
+    this.onopen();
+  };
+
+  constructor() {
+    addEventListener("message", this.#accept);
+    // The message has no secret, so any page may receive it.
+    window.parent.postMessage({ type: "pcast-bridge", version: VERSION }, "*");
+  }
+
+  send(text) { this.#port.postMessage(text); }
+
+  close() { this.#end({ code: 1000, reason: "" }); }
+
+  #end(why) {
+    if (this.readyState === WebSocket.CLOSED) return;
+    removeEventListener("message", this.#accept);
+    this.readyState = WebSocket.CLOSED;
+    this.#port?.close();
+    this.onclose(why);
+  }
+}
+
 export class Bridge {
-  #url;
+  #connect;
   #socket = null;
   #listeners = new Map();
   #sequence = 0;
@@ -39,8 +80,9 @@ export class Bridge {
   #isLoaded = false;
   #isOver = false;
 
-  constructor(url) {
-    this.#url = url;
+  /** Creates a bridge. `connect` returns a WebSocket, or an object with its interface, for each connection. */
+  constructor(connect) {
+    this.#connect = connect;
     this.#open();
   }
 
@@ -88,7 +130,7 @@ export class Bridge {
   }
 
   #open() {
-    const socket = new WebSocket(this.#url);
+    const socket = this.#connect();
     this.#socket = socket;
     this.#tellState();
     socket.onopen = () => {
@@ -168,12 +210,20 @@ function offerWebViewBridge(bridge) {
   document.dispatchEvent(new Event("WebViewBridge"));
 }
 
-/** Connects this page to its overlay and returns the bridge. */
-export function connect({ program, token } = {}) {
+/** Returns a function that connects this page: to the page in which it is embedded, or to the server of the player. */
+function connection(program, token) {
+  const isEmbedded = window.parent !== window && new URLSearchParams(location.hash.slice(1)).get("bridge") === "parent";
+  if (isEmbedded) return () => new ParentSocket();
   const name = program ?? location.pathname.split("/")[2];
   const secret = token ?? ownToken(name);
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  const bridge = new Bridge(`${scheme}://${location.host}/bridge/${name}${secret ? `?token=${secret}` : ""}`);
+  const address = `${scheme}://${location.host}/bridge/${name}${secret ? `?token=${secret}` : ""}`;
+  return () => new WebSocket(address);
+}
+
+/** Connects this page to its overlay and returns the bridge. */
+export function connect({ program, token } = {}) {
+  const bridge = new Bridge(connection(program, token));
   offerWebViewBridge(bridge);
   return bridge;
 }

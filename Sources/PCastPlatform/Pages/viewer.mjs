@@ -64,6 +64,8 @@ const BOTH = /** @type {const} */ (["video", "audio"]);
  * - `dimensions` `{ width, height }`
  * - `volumechange` `{ muted, volume }`
  * - `dataquality` {@link DataQuality}
+ * - `captions` `{ timestamp, cues: [{ captureTime, duration, text }] }`: cues that arrive, usually before their frames.
+ *   All times are in milliseconds; capture times and the timestamp of the event are by the platform's clock
  * - `partial` `{ error, missing }`: the browser cannot receive some kinds of media, and plays the rest
  * - `waiting` `{ error, delay }`: the attempt failed; the next one follows after `delay` milliseconds
  * - `failed` `{ error }`: the stream cannot be viewed

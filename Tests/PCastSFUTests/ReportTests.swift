@@ -31,7 +31,7 @@ struct ReportTests {
         }
     }
 
-    @Test("the clock of a viewer's video tells when a frame was captured, although the publisher's clock is an hour off")
+    @Test("the clock of a viewer's video has capture times of the platform's clock if the publisher's is an hour off")
     func videoClock() throws {
         let network = VirtualNetwork()
         let hour = TimeSpan.seconds(3600 as Int64)

@@ -23,7 +23,9 @@ extension WebRTCHTTPController {
         group.on(path, method: .get) { _, context in
             await respond { () throws(APIError) in try await clock(context) }
         }
-        group.on(path, method: .options) { _, _ in CrossOriginMiddleware.preflight(allow: Self.clockMethods, accept: nil) }
+        group.on(path, method: .options) { _, _ in
+            CrossOriginMiddleware.preflight(allow: Self.clockMethods, accept: nil)
+        }
         for method: HTTPRequest.Method in [.put, .post, .patch, .delete, .trace] {
             group.on(path, method: method) { _, _ in Responses.methodNotAllowed(Self.clockMethods) }
         }

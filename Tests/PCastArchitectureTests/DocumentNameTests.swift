@@ -64,20 +64,21 @@ struct DocumentNameTests {
         for mention in mentions where mention.code.wholeMatch(of: pattern) != nil {
             count += 1
             for name in mention.code.split(whereSeparator: { ".(:)_".contains($0) }) where !name.isEmpty {
-                #expect(known.contains(String(name)), "\(mention.document): the code has no \(name)")
+                let isKnown = known.contains(String(name))
+                #expect(isKnown, "\(mention.document): the code has no \(name)")
             }
         }
         #expect(count > 100)
     }
 
-    /// Returns the identifiers of the Swift files and the names of the files and folders.
+    /// Returns the identifiers of Swift files and JavaScript modules and the names of the files and folders.
     private func words() throws -> Set<String> {
         var words: Set<String> = []
         for folder in ["Sources", "Tests", "Examples"] {
             let base = Sources.root.appendingPathComponent(folder)
             for path in try FileManager.default.subpathsOfDirectory(atPath: base.path) {
                 words.insert(URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent)
-                guard path.hasSuffix(".swift") else { continue }
+                guard [".swift", ".mjs"].contains(where: path.hasSuffix) else { continue }
                 let data = try Data(contentsOf: base.appendingPathComponent(path))
                 data.withUnsafeBytes { Self.collect($0, into: &words) }
             }

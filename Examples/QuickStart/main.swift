@@ -1,5 +1,5 @@
-// The README's example of the SDK: publishes the best camera and microphone to a platform on this machine, subscribes to
-// the stream, and saves its first frame.
+// The README's example of the SDK: publishes the test pattern to a platform on this machine, subscribes to the stream,
+// and saves its first frame.
 //
 // Usage: QuickStartExample AUTHENTICATION-TOKEN PUBLISHING-TOKEN STREAMING-TOKEN
 import PCast
@@ -8,7 +8,8 @@ let (authentication, publish, view) = (CommandLine.arguments[1], CommandLine.arg
 let pcast = PCast(PCastOptions(uri: "http://127.0.0.1:8080"))
 _ = try await pcast.start(authenticationToken: authentication)
 
-let media = try await pcast.getUserMedia(UserMediaOptions())  // the best camera and microphone
+// The test pattern. UserMediaOptions() stands for the best camera and microphone.
+let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
 let publisher = try await pcast.publish(streamToken: publish, mediaStream: media.mediaStream, tags: ["studio"])
 
 let stream = try await pcast.subscribe(streamToken: view, streamID: publisher.streamID)

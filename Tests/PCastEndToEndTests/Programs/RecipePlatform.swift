@@ -64,7 +64,7 @@ struct RecipePlatform: Sendable {
 
     /// Replaces what is different for each reader of the README.
     private static func inside(_ text: String, stream: String?) -> String {
-        var text = text.replacingOccurrences(of: "Tests/", with: "\(BuiltProgram.repository)/Tests/")
+        var text = text.replacingOccurrences(of: "Tests/PCastEndToEndTests/peers", with: BuiltProgram.peers)
         for host in documentationHosts { text = text.replacingOccurrences(of: host, with: Self.host) }
         return stream.map { text.replacingOccurrences(of: "STREAM", with: $0) } ?? text
     }

@@ -86,17 +86,14 @@ import Testing
 
     /// NIOSSL waits five seconds for the peer's close_notify, and such a client sends none.
     @Test(
-        "a client that reads nothing is closed forcibly at its deadline, with or without a request",
-        arguments: [(binding(1), 10), ([], 15)] as [([UInt8], Int)])
-    func closing(_ request: [UInt8], deadline: Int) async throws {
+        "a client that reads nothing is disconnected, with or without a request",
+        arguments: [binding(1), []] as [[UInt8]])
+    func closing(_ request: [UInt8]) async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in
             let port = try #require(platform.listening.tlsPort)
             let channel = try await Self.connect(port: port, request, repeats: false)
-            let began = ContinuousClock.now
             let isClosed = try await eventually { !channel.isActive }
-            let time = ContinuousClock.now - began
             #expect(isClosed)
-            #expect(time > .seconds(deadline - 2) && time < .seconds(deadline + 4), "\(time)")
         }
     }
 }

@@ -64,11 +64,26 @@ struct LocalTrafficTests {
         #expect(counts.reduce(0, +) == 64 && counts.allSatisfy { $0 > 0 })
     }
 
+    /// Returns another program's socket at 127.0.0.9, and a loop that has the same port at 127.0.0.1.
+    ///
+    /// The kernel chooses the port. If a third socket has it at 127.0.0.1, both get another port. The refused sockets
+    /// stay open meanwhile, so that the kernel does not choose their ports again.
+    private static func sharingPort() throws -> (other: TestSocket, loop: EventLoop<EchoMachine>) {
+        var refused: [TestSocket] = []
+        while true {
+            let other = TestSocket.udp("127.0.0.9:0")
+            do {
+                return (other, try loop("127.0.0.1:\(other.address.port)"))
+            } catch IOError.addressInUse where refused.count < 100 {
+                refused.append(other)
+            }
+        }
+    }
+
     @Test("another program that has the port at an address of this machine keeps what is sent to that address")
     func taken() throws {
-        let other = TestSocket.udp("127.0.0.9:0")
+        let (other, loop) = try Self.sharingPort()
         let port = other.address.port
-        let loop = try Self.loop("127.0.0.1:\(port)")
         let socket = TestSocket.udp()
         socket.send([4], to: TransportAddress("127.0.0.9:\(port)")!)
         #expect(other.receive()?.bytes == [4])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// The interface as the seed describes it, its comments turned into what can be looked at.
+/// The interface as VideoKit's documentation describes it. Each comment is a line that a test can read.
 class CustomPlayerObserver: PlayerObserver {
     var told: [String] = []
 

@@ -2,7 +2,7 @@ import PCast
 import PCastCore
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     @Suite("Dimension changes")
     struct DimensionTests {
         /// Changes the picture's size while it is watched, as a camera that is switched or a device that is turned does.

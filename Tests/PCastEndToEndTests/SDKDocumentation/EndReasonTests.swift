@@ -3,7 +3,7 @@ import PCast
 import PCastCore
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     /// Each reason for which a stream ends, caused for real: publisher, viewer and backend are told the same.
     @Suite("End reasons")
     struct EndReasonTests {

@@ -147,23 +147,10 @@ import Testing
 
     @Test("live H.264 by SRT is passed through, and its B-frames are detected", arguments: [0, 2])
     func live(_ pictures: Int) throws {
-        let address = "srt://127.0.0.1:\(try Self.freePort())"
         let encoding = "-c:v libx264 -bf \(pictures) -g 25 -preset veryfast -c:a aac -shortest -f mpegts"
-        let words = "-v error -re \(Self.sources) \(encoding) \(address)?mode=listener".split(separator: " ")
-        let null = try Descriptor.null()
-        let process = try SpawnedProcess(
-            try #require(Program.path("ffmpeg")), words.map(String.init),
-            environment: ProcessInfo.processInfo.environment, isApart: false, input: null, output: null, messages: null)
-        defer {
-            process.send(SIGTERM)
-            _ = process.wait()
-        }
-        // It listens a little after its start. Each attempt waits for it.
-        var reader: MediaReader?
-        for _ in 0..<20 where reader == nil {
-            reader = try? MediaReader(uri: address, passesThrough: true)
-        }
-        let opened = try #require(reader)
+        let encoder = try Self.startEncoder { "-v error -re \(Self.sources) \(encoding) \($0)?mode=listener" }
+        defer { encoder.end() }
+        let opened = encoder.reader
         var content = Content()
         // A closed connection is the end and not a failure.
         while let sample = try opened.nextSample() {
@@ -186,20 +173,49 @@ import Testing
         }
     }
 
-    /// Returns an unused UDP port.
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutableBytes(of: &address) { bytes in
-            let pointer = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
-            return bind(descriptor, pointer, length) == 0 ? getsockname(descriptor, pointer, &length) : -1
+    /// An encoder that listens, and a reader that is connected to it.
+    private struct LiveEncoder {
+        let process: SpawnedProcess
+        let reader: MediaReader
+
+        func end() {
+            process.send(SIGTERM)
+            _ = process.wait()
         }
-        try #require(result == 0)
-        return UInt16(bigEndian: address.sin_port)
+    }
+
+    /// Starts ffmpeg as a listener and connects to it.
+    ///
+    /// ffmpeg does not print the port that the kernel gives it, so the test chooses one, outside of the range from which
+    /// the kernel gives ports to others. If the port is in use, ffmpeg ends, and another port is chosen.
+    private static func startEncoder(_ arguments: (_ address: String) -> String) throws -> LiveEncoder {
+        let program = try #require(Program.path("ffmpeg"))
+        let null = try Descriptor.null()
+        for _ in 0..<20 {
+            let address = "srt://127.0.0.1:\(Int.random(in: 20_000..<32_000))"
+            let process = try SpawnedProcess(
+                program, arguments(address).split(separator: " ").map(String.init),
+                environment: ProcessInfo.processInfo.environment, isApart: false, input: null, output: null,
+                messages: null)
+            // It listens a little later than it starts; each attempt waits for it.
+            for _ in 0..<20 where !hasEnded(process) {
+                guard let reader = try? MediaReader(uri: address, passesThrough: true) else { continue }
+                return LiveEncoder(process: process, reader: reader)
+            }
+            let isPortInUse = hasEnded(process)
+            process.send(SIGTERM)
+            _ = process.wait()
+            try #require(isPortInUse, "ffmpeg runs, but no connection to \(address) is possible")
+        }
+        throw POSIXError(.EADDRINUSE)
+    }
+
+    /// Whether a process has ended. It still has to be waited for.
+    private static func hasEnded(_ process: SpawnedProcess) -> Bool {
+        guard let number = process.processID else { return true }
+        var information = siginfo_t()
+        let result = waitid(P_PID, id_t(number), &information, WEXITED | WNOWAIT | WNOHANG)
+        return result == 0 && information.si_signo == SIGCHLD
     }
 
     @Test("mutated files end or throw", arguments: ["film.mp4", "film.ts", "film.flv", "film.mkv"])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// Every method of the public documentation, by the name that Apple's importer gives it.
+/// Every method of the protocol, by the name that Apple's importer gives it.
 class SessionConsumer: NSObject, BCOVPlaybackSessionBasicConsumer {
     var told: [String] = []
     var session: BCOVPlaybackSession!

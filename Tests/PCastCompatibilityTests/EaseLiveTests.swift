@@ -3,8 +3,7 @@ import PCastCompatibility
 import PCastPlayback
 import Testing
 
-/// An application of the public documentation: its samples, with blocks instead of `#selector`, which Linux does not
-/// have.
+/// An application with the samples of Ease Live's documentation, with blocks in place of `#selector`, which Linux does not have.
 class EaseLiveApplication {
     var told: [String] = []
     var tokens: [NSObjectProtocol] = []

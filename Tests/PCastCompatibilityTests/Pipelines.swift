@@ -54,21 +54,26 @@ final class Pipeline: PlaybackPipeline {
     func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {}
     func stop() {}
 
-    private func tell(_ kind: PipelineEvent.Kind) {
+    /// Reports an event of the present epoch.
+    func tell(_ kind: PipelineEvent.Kind) {
         handler(PipelineEvent(kind, of: state.withLock { $0.clock.epoch }))
     }
 
-    /// Makes the media available: audio and video of this many seconds.
-    func open(seconds: Int64) {
-        let tracks = [
-            ContentTrack(id: .init(rawValue: "v"), kind: .video), ContentTrack(id: .init(rawValue: "a"), kind: .audio),
-        ]
+    /// Its media are there: sound and pictures of so many seconds, or sound alone.
+    func open(seconds: Int64, isAudioOnly: Bool = false) {
+        tell(.overview(overview(seconds, isAudioOnly: isAudioOnly)))
+        land()
+    }
+
+    /// More was loaded: the media are so many seconds long.
+    func change(duration seconds: Int64) { tell(.overview(overview(seconds))) }
+
+    private func overview(_ seconds: Int64, isAudioOnly: Bool = false) -> ContentOverview {
+        var tracks = [ContentTrack(id: .init(rawValue: "a"), kind: .audio)]
+        if !isAudioOnly { tracks.insert(ContentTrack(id: .init(rawValue: "v"), kind: .video), at: 0) }
         let range = TimeSpan.zero...TimeSpan.seconds(seconds)
         state.withLock { $0.clock.setSeekableRange(range, of: $0.clock.epoch) }
-        tell(
-            .overview(
-                ContentOverview(kind: .onDemand, tracks: tracks, duration: .seconds(seconds), seekableRange: range)))
-        land()
+        return ContentOverview(kind: .onDemand, tracks: tracks, duration: .seconds(seconds), seekableRange: range)
     }
 
     /// Shows the first frame at the position of a seek.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastPlayback
 
-/// The interface of the public documentation. Its comments became events that tests can check.
+/// The interface as VideoKit's documentation describes it. Each comment is a line that a test can read.
 class CustomPlayerObserver: PlayerObserver {
     var told: [String] = []
 

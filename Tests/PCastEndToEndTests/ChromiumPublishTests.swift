@@ -11,11 +11,10 @@ extension EndToEnd {
             "a browser's media reach subscribe until it stops", .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
         func publish(codec: String) async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let platform = try await LocalPlatform.start(in: place)
                 let browser = try Peer(
-                    "publish_chromium.py", ["\(platform.uri)/publish", "--codec", codec], in: nil, of: place,
-                    seconds: Self.seconds)
+                    "publish_chromium.py", ["\(platform.uri)/publish", "--codec", codec, "--until-told"], in: nil,
+                    of: place, seconds: Self.seconds, hears: true)
                 let stream = try await platform.stream()
                 let recording = place.path("recording.\(codec == "VP8" ? "mkv" : "mp4")")
                 let token = try await platform.viewingToken(stream)
@@ -23,19 +22,19 @@ extension EndToEnd {
                     "subscribe", "--uri", platform.uri, "--token", token, "--record", recording)
                 _ = try await viewer.event("firstFrame")
 
-                let figures = try await browser.figures(judging: load)
-                let gone = Date()
+                // A busy machine takes longer for them.
+                _ = try await viewer.event("stats", within: .seconds(Self.seconds) + .timeout) {
+                    $0["framesRendered"].number ?? 0 >= Double(15 * Self.seconds)
+                }
+                try browser.program.tell("enough")
+                let figures = try await browser.figures()
                 #expect(figures["videoCodec"].text == "video/\(codec)")
                 #expect(figures["srtpCipher"].text?.hasPrefix("SRTP_AEAD_AES_") == true)
                 #expect(figures["streamID"].text == stream)
-                // The page ends its session by DELETE, which viewers receive at once.
-                let ended = try await viewer.event("ended")
-                #expect(ended["reason"].text == "ended")
-                #expect(try ended.time.timeIntervalSince(gone) < 2)
+                // The page ends its session by DELETE: viewers do not wait for a publisher that is silent, whose stream fails.
+                #expect(try await viewer.event("ended")["reason"].text == "ended")
                 #expect(try await viewer.exitStatus() == 0)
                 try await Self.check(viewer, MediaFile(path: recording, place: place), codec)
-                let freezes = try await viewer.event("summary")["freezeCount"]
-                #expect(freezes == .number(0) || !load.isBearable())
             }
         }
 

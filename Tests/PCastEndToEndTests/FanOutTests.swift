@@ -85,15 +85,7 @@ extension EndToEnd {
                     try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic", "--size",
                     "320x180")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
-                let token = try await platform.viewingToken(stream)
-                let viewers = try place.start(
-                    "/usr/bin/env",
-                    [
-                        "PCAST_BENCH_VIEWING_TOKEN=\(token)", try BuiltProgram.path("pcast-bench"), "light-viewers",
-                        "--json", "--uri", platform.uri, "--stream", stream, "--viewers", "3", "--from",
-                        "127.0.0.1:\(Int.random(in: 20_000..<30_000))", "--settle-seconds", "0",
-                    ])
-                #expect(try await viewers.event("watching")["viewers"].number == 3)
+                try await platform.startLightViewers(3, of: stream).end(by: SIGINT)
             }
         }
 

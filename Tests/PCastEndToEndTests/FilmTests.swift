@@ -14,7 +14,6 @@ extension EndToEnd {
             try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
                 #expect(try await film.file.track("video").hasBFrames)
-                let load = ForeignLoad()
                 let browser = ThisMachine.hasChromium ? try await Self.startBrowser(in: place) : nil
                 let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
                 let publisher = try place.pcast(
@@ -25,7 +24,7 @@ extension EndToEnd {
                     try place.pcast("subscribe", "--screenshot", picture),
                 ]
                 for viewer in viewers { _ = try await viewer.event("firstFrame") }
-                if let browser { try await Self.watch(link, film, by: browser, load) }
+                if let browser { try await Self.watch(link, film, by: browser) }
 
                 for program in [publisher] + viewers {
                     let end = try await program.event("ended", within: .seconds(Self.seconds) + .timeout)
@@ -33,20 +32,17 @@ extension EndToEnd {
                     #expect(try await program.exitStatus() == 0)
                 }
                 for viewer in viewers {
-                    #expect(try await viewer.event("summary")["packetsLost"] == .number(0))
-                    if load.isBearable() { try await Self.check(figures: viewer.event("summary")) }
+                    let summary = try await viewer.event("summary")
+                    #expect(summary["packetsLost"] == .number(0))
+                    let (decoded, rendered) = (summary["framesDecoded"].number, summary["framesRendered"].number)
+                    #expect(try #require(rendered) > 0 && #require(rendered) <= #require(decoded))
                 }
                 let found = try await film.find(MediaFile(path: picture, place: place))
                 Self.check(found, "the screenshot")
                 #expect(found.frame > (Self.seconds - 2) * Film.frameRate)
-                try await Self.check(recording: MediaFile(path: recording, place: place), of: film)
+                let dropped = Int(publisher.events("stats").last?["framesDropped"].number ?? 0)
+                try await Self.check(recording: MediaFile(path: recording, place: place), of: film, dropped: dropped)
             }
-        }
-
-        private static func check(figures: JSON) {
-            #expect(figures["framesRendered"].number ?? 0 >= Double((seconds - 2) * Film.frameRate))
-            #expect(figures["framesDropped"] == .number(0))
-            #expect(figures["freezeCount"] == .number(0))
         }
 
         private static func check(_ found: Film.Place, _ what: String) {
@@ -55,13 +51,21 @@ extension EndToEnd {
             #expect(found.difference < found.usualDifference / 3, "\(what) shows one moment of the film")
         }
 
-        private static func check(recording: MediaFile, of film: Film) async throws {
+        /// Every frame is in it from the first to the last, except for those that the publisher has dropped because the machine
+        /// was too slow for its encoder. The publisher tells their number once a second.
+        private static func check(recording: MediaFile, of film: Film, dropped: Int) async throws {
             let (picture, sound) = (try await recording.track("video"), try await recording.track("audio"))
             #expect(picture.width == 1_280)
             #expect(picture.height == 720)
-            #expect(picture.frames >= (seconds - 3) * Film.frameRate)
             #expect(abs(picture.duration - sound.duration) < 0.5)
-            check(try await film.find(recording), "the recording's last picture")
+            let first = try await film.find(recording, at: .first)
+            let last = try await film.find(recording)
+            check(first, "the recording's first picture")
+            check(last, "the recording's last picture")
+            #expect(last.frame > first.frame)
+            // Neighbours are nearly alike.
+            #expect(picture.frames <= last.frame - first.frame + 3)
+            #expect(picture.frames >= last.frame - first.frame + 1 - dropped - Film.frameRate)
             let (original, recorded) = (try await film.file.loudness(), try await recording.loudness())
             #expect(abs(original - recorded) < 3, "\(recorded) dBFS of \(original)")
         }
@@ -81,11 +85,11 @@ extension EndToEnd {
             return browser
         }
 
-        /// Runs the page, which checks that video advances, audio is present and nothing freezes.
-        private static func watch(_ link: String, _ film: Film, by browser: Peer, _ load: ForeignLoad) async throws {
+        /// The page, which checks that pictures move and sound is there.
+        private static func watch(_ link: String, _ film: Film, by browser: Peer) async throws {
             let place = film.file.place
             try browser.program.tell(link)
-            let figures = try await browser.figures(judging: load)
+            let figures = try await browser.figures()
             #expect(figures["srtpCipher"].text?.hasPrefix("SRTP_AEAD_AES_") == true)
             #expect(figures["size"] == .list([.number(1_280), .number(720)]))
             let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }

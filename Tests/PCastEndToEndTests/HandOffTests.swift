@@ -175,7 +175,6 @@ extension EndToEnd {
             "a looping list is a channel that a browser can watch", .enabled(if: ThisMachine.hasChromium))
         func channel() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let films = [
                     try await StampedRecording.make("one.mp4", seconds: 3, in: place),
                     try await StampedRecording.make("two.mp4", seconds: 3, in: place),
@@ -199,7 +198,7 @@ extension EndToEnd {
                 let viewing = try await platform.local.viewingToken("\(publisher.streamID)")
                 try browser.program.tell(
                     "\(platform.local.uri)/watch/\(publisher.streamID)#token=\(viewing.addingPercentEncoding)")
-                let figures = try await browser.figures(judging: load)
+                let figures = try await browser.figures()
                 #expect(figures["size"] == .list([.number(640), .number(360)]))
                 // The page shows one of the displayed frames.
                 let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }

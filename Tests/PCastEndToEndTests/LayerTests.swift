@@ -51,7 +51,6 @@ extension EndToEnd {
         func simulcast(codec: String) async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
-                let load = ForeignLoad()
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec, "--until-told"],
                     in: nil, of: place, seconds: 10, hears: true)
@@ -61,7 +60,7 @@ extension EndToEnd {
                 try await Self.check(viewer)
                 await viewer.close()
                 try browser.program.tell("enough")
-                let figures = try await browser.figures(judging: load)
+                let figures = try await browser.figures()
                 #expect(figures["videoCodec"].text == "video/\(codec)")
             }
         }
@@ -72,7 +71,6 @@ extension EndToEnd {
         func replica() async throws {
             try await TestWorkspace.run { place in
                 let platform = try await LocalPlatform.start(in: place, ["--shards", "2"])
-                let load = ForeignLoad()
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", "VP8", "--until-told"],
                     in: nil, of: place, seconds: 10, hears: true)
@@ -80,19 +78,11 @@ extension EndToEnd {
                 let first = try await WatchedStream.open(stream, of: platform)
                 try await first.height(720, since: 0)
                 // The home shard serves at most a few dozen viewers.
-                let viewers = try place.start(
-                    "/usr/bin/env",
-                    [
-                        "PCAST_BENCH_VIEWING_TOKEN=\(try await platform.viewingToken(stream))",
-                        try BuiltProgram.path("pcast-bench"), "light-viewers", "--json", "--uri", platform.uri,
-                        "--stream", stream, "--viewers", "60", "--from",
-                        "127.0.0.1:\(Int.random(in: 20_000..<30_000))", "--settle-seconds", "0",
-                    ])
-                #expect(try await viewers.event("watching")["viewers"].number == 60)
+                let viewers = try await platform.startLightViewers(60, of: stream)
                 try await viewers.end(by: SIGINT)
                 await first.close()
                 try browser.program.tell("enough")
-                _ = try await browser.figures(judging: load)
+                _ = try await browser.figures()
             }
         }
     }

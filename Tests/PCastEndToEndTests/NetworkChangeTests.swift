@@ -2,13 +2,15 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Disappearing interfaces, and networks that block traffic.
-    @Suite("Changes of networks", .enabled(if: ThisMachine.hasNamespaces))
+    /// Interfaces that go, and networks that let little through. How long a viewer waits then is measured by
+    /// `pcast-bench networks`.
+    @Suite("Networks change", .enabled(if: ThisMachine.hasNamespaces))
     struct NetworkChangeTests {
-        @Test("a viewer whose interface disappears has video over another one within a second", .timeLimit(.minutes(5)))
+        @Test(
+            "A viewer whose interface goes away sees pictures by another, and remains subscribed",
+            .timeLimit(.minutes(5)))
         func viewerMoves() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()
                 let viewer = try place.start(
@@ -26,20 +28,18 @@ extension EndToEnd {
                 try await Self.play(viewer)
                 try await viewer.end(by: SIGINT)
                 let summary = try await viewer.event("summary")
-                let longest = summary["freezeDuration"].number ?? .infinity
+                let longest = try #require(summary["freezeDuration"].number)
                 print("two changes of the interface froze the picture for \(longest) ms")
-                #expect(longest < 2_000 || !load.isBearable())
                 #expect(viewer.events("subscribed").count == 1 && viewer.events("ended").count <= 1)
                 try await publisher.end(by: SIGINT)
             }
         }
 
         @Test(
-            "if UDP is blocked, video arrives over TCP within 3 s, and over TLS if everything else is blocked",
+            "Where UDP is blocked pictures come over TCP, and by TLS where nothing else gets through",
             .timeLimit(.minutes(5)))
         func blocked() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 // Connections arrive at another shard than that of the second stream.
                 let (other, _) = try await networks.publish()
@@ -52,9 +52,8 @@ extension EndToEnd {
                     let viewer = try place.start(
                         "\(BuiltProgram.peers)/namespace.sh",
                         [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
-                    let first = try await viewer.event("firstFrame")["milliseconds"].number ?? .infinity
+                    let first = try #require(try await viewer.event("firstFrame")["milliseconds"].number)
                     print("UDP blocked: the first picture came by \(way) after \(first) ms")
-                    #expect(first < 3_000 || !load.isBearable())
                     _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 > 60 }
                     try await viewer.end(by: SIGINT)
                 }
@@ -68,7 +67,6 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasChromium))
         func browser() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()
                 let token = viewing[5]
@@ -80,10 +78,9 @@ extension EndToEnd {
                     let browser = try Peer(
                         "watch_chromium.py", [page, "--token", token, "--flag=--ignore-certificate-errors"],
                         in: networks.clientNetwork, of: place, seconds: 8)
-                    let figures = try await browser.figures(judging: load)
-                    let first = figures["firstPictureMilliseconds"].number ?? .infinity
+                    let figures = try await browser.figures()
+                    let first = try #require(figures["firstPictureMilliseconds"].number)
                     print("Chromium, \(kind.joined(separator: " ")) blocked: a picture after \(first) ms")
-                    #expect(first < 3_500 || !load.isBearable())
                 }
                 try await publisher.end(by: SIGINT)
             }

@@ -29,17 +29,18 @@ extension EndToEnd {
         @Test("each peer publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let network = "pcast-\(getpid())"
                 let platform = try await Self.platform(in: network, of: place)
                 var known: Set<String> = []
-                var lossy: [String] = []
+                var lost = 0
                 for publisher in Self.publishers {
-                    let stream = try await Self.run(publisher, at: platform, in: network, known, &lossy)
+                    let stream = try await Self.run(publisher, at: platform, in: network, known, &lost)
                     known.insert(stream)
                 }
+                // On loopback nothing is lost but what a socket has no room for, because its program does not read in time.
+                let overflows = try platform.receiveBufferErrors()
                 try await platform.program.end()
-                #expect(lossy.isEmpty || !load.isBearable(), "on loopback nothing is lost")
+                #expect(lost <= overflows, "\(overflows) datagrams found no room")
                 #expect(!FileManager.default.fileExists(atPath: "/run/netns/\(network)"))
             }
         }
@@ -62,7 +63,7 @@ extension EndToEnd {
         /// Runs one publisher and its viewers, and returns the stream.
         private static func run(
             _ publisher: Publisher, at platform: LocalPlatform, in network: String, _ known: Set<String>,
-            _ lossy: inout [String]
+            _ lost: inout Int
         ) async throws -> String {
             let place = platform.place
             let token = try await platform.publishingToken()
@@ -80,16 +81,16 @@ extension EndToEnd {
             }
             for viewer in viewers {
                 let figures = try await viewer.figures()
-                check(figures, publisher.codec, &lossy)
+                check(figures, publisher.codec, &lost)
                 tell(figures, watching: publisher)
             }
             try publishing.program.tell("enough")
-            check(try await publishing.figures(), publisher.codec, &lossy)
+            check(try await publishing.figures(), publisher.codec, &lost)
             return stream
         }
 
         /// Checks what holds for every peer, in addition to its own checks.
-        private static func check(_ figures: JSON, _ codec: String, _ lossy: inout [String]) {
+        private static func check(_ figures: JSON, _ codec: String, _ lost: inout Int) {
             let peer = figures["peer"].text ?? ""
             if let agreed = figures["codecs"]["video"].text { #expect(agreed.hasSuffix(codec), "\(peer)") }
             switch figures["srtpProfile"].text {
@@ -98,7 +99,7 @@ extension EndToEnd {
             case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) knows counter mode only")
             case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) tells its profile")
             }
-            if let lost = figures["videoPacketsLost"].number, lost != 0 { lossy.append("\(peer): \(lost)") }
+            lost += max(0, Int(figures["videoPacketsLost"].number ?? 0))
         }
 
         private static func tell(_ figures: JSON, watching publisher: Publisher) {

@@ -67,7 +67,7 @@ extension EndToEnd {
             let screenshot = place.path("viewer.png")
             let viewer = try Peer(
                 "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: place, seconds: 4)
-            let figures = try await viewer.figures(judging: ForeignLoad())
+            let figures = try await viewer.figures()
             let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
             try #require(box.count == 4)
             let size = Dimensions(width: 640, height: 360)

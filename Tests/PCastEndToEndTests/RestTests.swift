@@ -10,18 +10,15 @@ extension EndToEnd {
             .timeLimit(.minutes(5)))
         func rests() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 _ = try await publisher.event("publishing")
                 var resting = try await Self.rest(of: publisher, after: try await publisher.event("stats"))
-                var dropped = 0.0
                 for round in 1...2 {
                     let viewer = try place.pcast("subscribe")
                     let first = try await viewer.event("firstFrame")["milliseconds"].number ?? -1
                     print("round \(round): the first frame of a publisher at rest comes after \(first) ms")
                     let encoded = resting["framesEncoded"].number ?? .infinity
                     let woken = try await publisher.event("stats") { $0["framesEncoded"].number ?? 0 > encoded }
-                    dropped += (woken["framesDropped"].number ?? .infinity) - (resting["framesDropped"].number ?? 0)
 
                     // The stream is complete after it resumed: no packet was lost while it was paused.
                     _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 30 }
@@ -33,7 +30,6 @@ extension EndToEnd {
                 }
                 publisher.send(SIGINT)
                 #expect(try await publisher.exitStatus() == 0)
-                #expect(dropped == 0 || !load.isBearable(), "none is dropped when it wakes")
             }
         }
 

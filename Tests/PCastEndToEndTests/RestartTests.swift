@@ -74,7 +74,6 @@ extension EndToEnd {
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersViewer() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let (publisher, viewing) = try await networks.publish()
                 let stream = try await networks.platform.stream()
@@ -83,7 +82,7 @@ extension EndToEnd {
                     ["\(networks.platform.uri)/watch/\(stream)", "--token", viewing[5], "--outage"],
                     in: networks.clientNetwork, of: place, seconds: 6)
                 try await Self.sitOut(browser, networks)
-                _ = try await browser.figures(judging: load)
+                _ = try await browser.figures()
                 try await publisher.end(by: SIGINT)
             }
         }
@@ -93,7 +92,6 @@ extension EndToEnd {
             .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasChromium))
         func browsersPublisher() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
                 let platform = networks.platform
                 let browser = try Peer(
@@ -109,7 +107,7 @@ extension EndToEnd {
                 try await viewer.awaitStatistics(2)
                 try await Self.sitOut(browser, networks)
                 try await Self.awaitPictures(of: viewer)
-                _ = try await browser.figures(judging: load)
+                _ = try await browser.figures()
                 #expect(viewer.events("subscribed").count == 1)
             }
         }

@@ -13,7 +13,6 @@ extension EndToEnd {
         )
         func goal() async throws {
             try await TestWorkspace.run { place in
-                let load = ForeignLoad()
                 let ground = try await TimelineGround.start(in: place)
                 let publisher = try place.pcast(
                     "publish", "--uri", await ground.uri, "--video", "synthetic", "--audio", "synthetic", "--size",
@@ -26,7 +25,9 @@ extension EndToEnd {
                 _ = try await recorder.event("firstFrame")
 
                 // The game is announced first, so that its timeline exists.
+                let announced = ContinuousClock.now
                 try await ground.add("--id", "start", "--type", "period_start")
+                let entry = announced.duration(to: .now)
                 let near = GameWindow("0.2 s behind")
                 let delayed = GameWindow("1 s behind")
                 let windows = [near, delayed]
@@ -34,11 +35,14 @@ extension EndToEnd {
                 try await delayed.open(try await ground.address(of: stream, playoutBuffer: "PT1S"))
                 for window in windows { #expect(await window.hasSeen(frames: 30), "\(window.name)") }
 
-                // The goal occurs in the middle between two frames, and is entered slightly before.
-                let goal = try #require(near.captured) + .seconds(4) + .milliseconds(17)
+                // It happens in the middle between two frames, and is entered before: the machine has several times the
+                // time that the first entry took.
+                let lead = max(4, 5 * entry.seconds).rounded()
+                let goal = try #require(near.captured) + .seconds(Int64(lead)) + .milliseconds(17)
+                for window in windows { window.expectGoal(at: goal) }
                 try await ground.add("--id", "goal", "--type", "goal", "--team", "home", "--at", Timestamp.text(goal))
-                #expect(WallTime.now < goal, "the goal was entered in time")
-                for window in windows { try await window.sees("added goal", of: goal) }
+                try #require(WallTime.now < goal, "the goal was entered in time")
+                for window in windows { try await window.seesGoal() }
                 #expect(await near.hasSeen(goal + .seconds(4)))
                 recorder.send(SIGINT)
                 #expect(try await recorder.exitStatus() == 0)
@@ -49,43 +53,51 @@ extension EndToEnd {
                 try await late.seek(to: goal - .seconds(2))
                 #expect(!late.knowsGoal)
                 #expect(await near.hasSeen(goal + .seconds(28)))
+                late.expectGoal(at: goal)
                 late.player.play()
-                try await late.sees("added goal", of: goal)
+                try await late.seesGoal()
                 late.player.pause()
 
-                for window in [near, delayed, late] {
-                    let told = try #require(window.told("added goal"))
+                let all = windows + [late]
+                var numbers: Set<Int> = []
+                for window in all {
+                    let sight = try #require(window.goalSight, "\(window.name)")
+                    numbers.insert(sight.own)
                     print(
-                        "\(window.name): told \(told.moment - goal) after it, at frame \(told.frame), its own is \(told.own)"
-                    )
-                    // The event never precedes its own frame, on any machine.
-                    #expect(told.frame >= told.own, "\(window.name)")
+                        "\(window.name): told \(sight.moment - goal) after it, at frame \(sight.frame), the first shown "
+                            + "of it is \(sight.firstShown), its own is \(sight.own)")
+                    // Never before its own frame, and not after the first that was shown of it.
+                    #expect(sight.frame == sight.firstShown && sight.frame >= sight.own, "\(window.name)")
                     #expect(window.lines.filter { $0.hasSuffix("goal") }.count == 1, "\(window.name): \(window.lines)")
                 }
+                // The frames have the same numbers in all windows.
+                #expect(numbers.count == 1, "\(numbers)")
+                try Self.expectLags(near, delayed, late)
 
-                // Seeking back removes it, and seeking forward shows it again.
-                let own = try #require(late.told("added goal")).own
-                try await late.seek(to: goal - .seconds(1))
-                #expect(late.lines.last == "deleted goal seek" && !late.knowsGoal)
-                #expect(try #require(late.frame) < own)
-                try await late.seek(to: goal + .seconds(1))
-                #expect(late.lines.last == "added goal" && late.knowsGoal)
-                #expect(try #require(late.frame) > own)
+                // Seeking back removes it, seeking forward shows it again, by a frame and by a second.
+                let own = try #require(late.goalSight).own
+                for distance in [TimeSpan.milliseconds(10), .seconds(1)] {
+                    try await late.seek(to: goal - distance)
+                    #expect(late.lines.last == "deleted goal seek" && !late.knowsGoal, "\(distance) before it")
+                    #expect(try #require(late.frame) < own)
+                    try await late.seek(to: goal + distance + .milliseconds(10))
+                    #expect(late.lines.last == "added goal" && late.knowsGoal, "\(distance) after it")
+                    #expect(try #require(late.frame) >= own)
+                }
 
-                for window in [near, delayed, late] { await window.close() }
+                for window in all { await window.close() }
                 publisher.send(SIGINT)
                 _ = try await publisher.exitStatus()
-                guard load.isBearable() else { return }
-                var numbers: Set<Int> = []
-                for (window, range) in [(near, 0.0...0.7), (delayed, 0.99...1.7), (late, 29.0...31.5)] {
-                    let told = try #require(window.told("added goal"))
-                    numbers.insert(told.own)
-                    #expect(told.frame <= told.own + 1, "\(window.name): frame \(told.frame), own \(told.own)")
-                    #expect(range.contains((told.moment - goal).seconds), "\(window.name): \(told.moment - goal)")
-                }
-                // All windows show the same frames, so the goal's own frame is the same in all of them.
-                #expect(numbers.count == 1, "\(numbers)")
             }
+        }
+
+        /// Each window is later than the one before it, the second by its token's playout buffer, and the third by the wait of
+        /// the test. A busy machine only adds to the lag of single frames.
+        private static func expectLags(_ near: GameWindow, _ delayed: GameWindow, _ late: GameWindow) throws {
+            let lags = try [near, delayed, late].map { try #require($0.leastLag) }
+            print("the windows are \(lags) behind at least")
+            #expect(lags[0] >= .zero && lags[0] < lags[1] && lags[1] < lags[2])
+            #expect(lags[1] >= .milliseconds(990) && lags[2] >= .seconds(28))
         }
     }
 }

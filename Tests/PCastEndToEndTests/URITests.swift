@@ -13,11 +13,8 @@ extension EndToEnd {
         func listener() async throws {
             try await TestWorkspace.run { place in
                 let film = try await Film.make(seconds: 6, in: place)
-                let port = Int.random(in: 20_000..<30_000)
-                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", "\(port)")
-                let publisher = try await platform.pcast.publishFromUri(
-                    streamToken: try await platform.token("publish", "publish-uri"),
-                    uri: "srt://0.0.0.0:\(port)?mode=listener&passphrase=not-to-be-told")
+                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", URIPlatform.listenerPorts)
+                let (publisher, port) = try await platform.listen("&passphrase=not-to-be-told")
                 let encoder = try place.start(
                     "/usr/bin/env",
                     ["ffmpeg"] + Self.encoding(film.file.path) + [
@@ -49,7 +46,6 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func egress() async throws {
             try await TestWorkspace.run { place in
-                let port = Int.random(in: 20_000..<30_000)
                 let platform = try await URIPlatform.start(in: place, "--media-allow", "127.0.0.1")
                 let source = try place.pcast(
                     "publish", "--uri", platform.local.uri, "--token", try await platform.token("auth"), "--token",
@@ -57,15 +53,25 @@ extension EndToEnd {
                     "640x360")
                 let stream = try #require(try await source.event("publishing")["streamId"].text)
                 let record = place.path("record.mkv")
-                let receiver = try place.start(
-                    "/usr/bin/env",
-                    [
-                        "ffmpeg", "-v", "error", "-nostdin", "-i", "srt://127.0.0.1:\(port)?mode=listener", "-t", "4",
-                        "-c", "copy", record,
-                    ])
                 let token = try await platform.token("stream", "egress", "--stream", stream)
-                let pushed = try await platform.pcast.egress(
-                    streamToken: token, streamID: StreamID(stream), uri: "srt://127.0.0.1:\(port)")
+                let (receiver, pushed, port) = try await ChosenPort.find { port -> (RunningProgram, Publisher, Int)? in
+                    let uri = "srt://127.0.0.1:\(port)"
+                    let receiver = try place.start(
+                        "/usr/bin/env",
+                        [
+                            "ffmpeg", "-v", "error", "-nostdin", "-i", "\(uri)?mode=listener", "-t", "4", "-c",
+                            "copy", record,
+                        ])
+                    do {
+                        let pushed = try await platform.pcast.egress(
+                            streamToken: token, streamID: StreamID(stream), uri: uri)
+                        return (receiver, pushed, port)
+                    } catch {
+                        // ffmpeg ends if it cannot listen.
+                        if !receiver.isRunning, ChosenPort.isInUse(port) { return nil }
+                        throw error
+                    }
+                }
                 #expect(try await receiver.exitStatus() == 0)
                 let file = MediaFile(path: record, place: place)
                 #expect(try await file.track("video").codec == "h264")
@@ -128,11 +134,8 @@ extension EndToEnd {
         @Test("a worker ends with its platform, however that ends", .timeLimit(.minutes(5)))
         func orphans() async throws {
             try await TestWorkspace.run { place in
-                let port = Int.random(in: 20_000..<30_000)
-                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", "\(port)")
-                _ = try await platform.pcast.publishFromUri(
-                    streamToken: try await platform.token("publish", "publish-uri"),
-                    uri: "srt://0.0.0.0:\(port)?mode=listener", connectOptions: ConnectOptions(isDetached: true))
+                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", URIPlatform.listenerPorts)
+                _ = try await platform.listen(options: ConnectOptions(isDetached: true))
                 await platform.pcast.shutdown()
                 let worker = try #require(platform.workers.first, "it is detached from its client")
                 platform.local.program.send(SIGKILL)

@@ -63,6 +63,12 @@ enum Viewing {
         case "frames": return "frames \(await renderer.summary().framesRendered)"
         case "stamp": return "stamp \(stamp(current).map { "\($0.counter)" } ?? "none")"
         case "audio": return "audio \(renderer.isAudioPlayed)"
+        case "mute":
+            renderer.muteAudio()
+            return "mute \(renderer.audioMuted)"
+        case "unmute":
+            renderer.unmuteAudio()
+            return "unmute \(renderer.audioMuted)"
         case "close":
             (current as? VideoWindow)?.close()
             return "closed"

@@ -26,7 +26,8 @@ struct LatencyCommand: AsyncParsableCommand {
         Target("pictureLatencyP50", .atMost(50)), Target("pictureLatencyP99", .atMost(80)),
         Target("latencyP50", .atMost(80)), Target("latencyP99", .atMost(120)),
         Target("audioVideoSkew", .within(40)), Target("framesDropped", .exactly(0)),
-        Target("timeToLiveEdgeP95", .atMost(liveEdge)),
+        Target("freezeCount", .exactly(0)), Target("timeToLiveEdgeP95", .atMost(liveEdge)),
+        Target("firstFrameP95", .atMost(1_000)),
     ]
 
     /// The limit of the time from the first frame to the live edge at the 95th percentile, in milliseconds.
@@ -51,16 +52,18 @@ struct LatencyCommand: AsyncParsableCommand {
                 "latencyP50": synchronized.latencyP50, "latencyP99": synchronized.latencyP99,
                 "audioVideoSkew": synchronized.audioVideoSkew,
                 "framesDropped": synchronized.framesDropped + picture.framesDropped,
+                "freezeCount": synchronized.freezeCount + picture.freezeCount,
                 "pictureSteadyLatencyP50": picture.steadyLatencyP50,
                 "pictureSteadyLatencyP99": picture.steadyLatencyP99,
                 "steadyLatencyP50": synchronized.steadyLatencyP50, "steadyLatencyP99": synchronized.steadyLatencyP99,
                 "timeToLiveEdgeP50": startUp.liveEdgeP50, "timeToLiveEdgeP95": startUp.liveEdgeP95,
-                "firstFrameP50": startUp.firstFrameP50,
+                "firstFrameP50": startUp.firstFrameP50, "firstFrameP95": startUp.firstFrameP95,
             ], targets: Self.targets)
     }
 
     private struct StartUp {
         let firstFrameP50: Double?
+        let firstFrameP95: Double?
         let liveEdgeP50: Double?
         let liveEdgeP95: Double?
     }
@@ -74,7 +77,8 @@ struct LatencyCommand: AsyncParsableCommand {
         let edges = joins.map { $0.summary.timeToLiveEdge ?? .infinity }
         let firstFrames = joins.map(\.firstFrame.milliseconds)
         let startUp = StartUp(
-            firstFrameP50: Percentile.of(firstFrames, 0.5), liveEdgeP50: Percentile.of(edges, 0.5),
+            firstFrameP50: Percentile.of(firstFrames, 0.5), firstFrameP95: Percentile.of(firstFrames, 0.95),
+            liveEdgeP50: Percentile.of(edges, 0.5),
             liveEdgeP95: Percentile.of(edges, 0.95))
         let (rendered, skipped) = joins.reduce((0, 0)) {
             ($0.0 + ($1.summary.startUpFramesRendered ?? 0), $0.1 + $1.summary.startUpFramesSkipped)
@@ -83,7 +87,7 @@ struct LatencyCommand: AsyncParsableCommand {
             "start-up",
             [
                 "joins": Double(joins.count), "firstFrameP50": startUp.firstFrameP50,
-                "firstFrameP95": Percentile.of(firstFrames, 0.95), "liveEdgeP50": startUp.liveEdgeP50,
+                "firstFrameP95": startUp.firstFrameP95, "liveEdgeP50": startUp.liveEdgeP50,
                 "liveEdgeP95": startUp.liveEdgeP95, "liveEdgeMax": edges.max(),
                 "rendered": Double(rendered), "skipped": Double(skipped),
                 "latencyMax": joins.compactMap(\.summary.startUpLatencyMaximum).max(),

@@ -38,9 +38,15 @@ struct Film: Sendable {
         return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))
     }
 
-    /// Finds the last frame of a file in the film. The filter is one of FFmpeg that cuts the frame out of the file's.
-    func find(_ picture: MediaFile, filter: String? = nil) async throws -> Place {
-        guard let searched = try await Self.pictures(of: picture, filter: filter).last else {
+    /// The picture of a file that is looked for.
+    enum Which { case first, last }
+
+    /// Finds the first or the last picture of a file in the film.
+    ///
+    /// - Parameter filter: cuts the picture out of the file's, in FFmpeg's words.
+    func find(_ picture: MediaFile, at which: Which = .last, filter: String? = nil) async throws -> Place {
+        let all = try await Self.pictures(of: picture, filter: filter)
+        guard let searched = which == .first ? all.first : all.last else {
             throw EndToEndFailure("\(picture.path) holds no picture")
         }
         let differences = pictures.map { Self.difference($0, searched) }

@@ -13,18 +13,41 @@ final class GameWindow: EventSendableDelegate {
         var moment: WallTime
     }
 
+    private struct Goal {
+        var moment: WallTime
+        /// The number of frames that were shown before it was expected.
+        var sights: Int
+    }
+
+    static let goalLine = "added goal"
+
     let name: String
     let player: Player
     private let screen = StampScreen()
     private let told = Awaited<Told>()
     private let timeline = Mutex<GameTimeline?>(nil)
-    private let goal = Mutex<WallTime?>(nil)
+    private let goal = Mutex<Goal?>(nil)
+    private let goalIsTold = DispatchSemaphore(value: 0)
+    private let hasHeld = Mutex(false)
 
     init(_ name: String) {
         self.name = name
         player = Player(.media(isHeard: false, shownOn: screen))
         screen.watch(player)
         player.eventDelegate = self
+        screen.beforeEachFrame { [weak self] in self?.holdDisplay() }
+    }
+
+    /// Keeps the first frame of the goal on the screen until the goal is told. A busy machine then cannot show the next
+    /// frame before the message has come through the queues of the player and the timeline.
+    private func holdDisplay() {
+        guard let goal = goal.withLock({ $0 }), let captured, captured >= goal.moment,
+            hasHeld.withLock({ held in
+                defer { held = true }
+                return !held
+            })
+        else { return }
+        _ = goalIsTold.wait(timeout: .now() + Duration.timeout.seconds)
     }
 
     func didReceive(
@@ -32,7 +55,9 @@ final class GameWindow: EventSendableDelegate {
     ) {
         guard let data = metadata as? TimelineEventMetadata, let id = data.delivery.eventID else { return }
         let reason = data.delivery.reason.map { " \($0)" } ?? ""
-        told.add(Told(line: "\(data.type) \(id)\(reason)", frame: frame, moment: .now))
+        let line = "\(data.type) \(id)\(reason)"
+        told.add(Told(line: line, frame: frame, moment: .now))
+        if line == Self.goalLine { goalIsTold.signal() }
     }
 
     // MARK: Playback
@@ -98,14 +123,21 @@ final class GameWindow: EventSendableDelegate {
         await screen.sights.first { $0.stamp.captureTime(near: moment) >= moment } != nil
     }
 
-    /// Waits until an event has been reported.
-    func sees(_ line: String, of moment: WallTime) async throws {
-        goal.withLock { $0 = moment }
-        guard await told.first(where: { $0.line == line }) != nil else {
-            throw EndToEndFailure("\(name): “\(line)” was not told, but \(lines)")
+    /// Sets the time of the goal, before a frame of it is shown.
+    func expectGoal(at moment: WallTime) {
+        goal.withLock { $0 = Goal(moment: moment, sights: screen.sights.values.count) }
+    }
+
+    /// The frames that were shown since the goal is expected.
+    private var sights: ArraySlice<StampScreen.Sight> {
+        screen.sights.values.dropFirst(goal.withLock { $0 }?.sights ?? 0)
+    }
+
+    /// Waits until the goal was told.
+    func seesGoal() async throws {
+        guard await told.first(where: { $0.line == Self.goalLine }) != nil else {
+            throw EndToEndFailure("\(name): “\(Self.goalLine)” was not told, but \(lines)")
         }
-        // The event's own frame may not be recorded yet.
-        _ = await hasSeen(moment)
     }
 
     /// The notifications in order.
@@ -113,19 +145,37 @@ final class GameWindow: EventSendableDelegate {
 
     var knowsGoal: Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == "goal" } ?? false }
 
-    /// Returns when a notification came first, the number of the frame on the screen then, and the number of the first
-    /// frame that was captured at the goal or later.
-    func told(_ line: String) -> (moment: WallTime, frame: Int, own: Int)? {
-        guard let goal = goal.withLock({ $0 }), let told = told.values.first(where: { $0.line == line }),
-            let frame = told.frame
-        else { return nil }
-        // The strip contains capture times in whole milliseconds.
-        let own = screen.sights.values.first {
-            let captured = $0.stamp.captureTime(near: goal)
-            return captured >= goal && captured < goal + .seconds(1)
-        }
-        return own.map { (told.moment, frame, Int($0.stamp.counter)) }
+    /// How the goal was told first.
+    struct GoalSight {
+        /// When it was told.
+        var moment: WallTime
+        /// The number of the frame that was on the screen then.
+        var frame: Int
+        /// The number of the first frame that was shown and was captured at the goal or later.
+        var firstShown: Int
+        /// The number of the first frame that was captured at the goal or later, shown or not.
+        var own: Int
     }
+
+    /// How the goal was told first; nil if it was not told, or no frame of it was shown.
+    var goalSight: GoalSight? {
+        guard let goal = goal.withLock({ $0 })?.moment,
+            let told = told.values.first(where: { $0.line == Self.goalLine }),
+            let frame = told.frame,
+            let first = sights.first(where: { $0.stamp.captureTime(near: goal) >= goal })
+        else { return nil }
+        // The source has an even rate, and counts the frames that it leaves out. The goal is between two frames, because
+        // capture times are in whole milliseconds on the screen.
+        let ahead = (first.stamp.captureTime(near: goal) - goal).seconds * Double(Self.frameRate)
+        let number = Int(first.stamp.counter)
+        return GoalSight(moment: told.moment, frame: frame, firstShown: number, own: number - Int(ahead))
+    }
+
+    /// The frame rate of the game.
+    static let frameRate = 30
+
+    /// The least time from the capture of a frame to its display, of the frames since the goal is expected.
+    var leastLag: TimeSpan? { sights.map { $0.shown - $0.stamp.captureTime(near: $0.shown) }.min() }
 }
 
 extension WallTime {

@@ -17,6 +17,7 @@ final class StampScreen: RenderSurface {
     let sights = Awaited<Sight>()
     private let isDarkNow = Mutex(false)
     private let player = Mutex<@Sendable () -> Player?>({ nil })
+    private let gate = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Whether the last frame had no strip.
     var isDark: Bool { isDarkNow.withLock { $0 } }
@@ -26,7 +27,11 @@ final class StampScreen: RenderSurface {
         self.player.withLock { $0 = { player } }
     }
 
+    /// Calls a function before each frame. The frame before it remains on the screen until the function returns.
+    func beforeEachFrame(_ body: @escaping @Sendable () -> Void) { gate.withLock { $0 = body } }
+
     func show(_ frame: VideoFrame) {
+        gate.withLock { $0 }?()
         let stamp = TestPatternStrip.read(frame)
         isDarkNow.withLock { $0 = stamp == nil }
         guard let stamp else { return }

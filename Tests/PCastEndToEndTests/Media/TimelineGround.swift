@@ -12,18 +12,21 @@ actor TimelineGround {
     private var platform: LocalPlatform
 
     static func start(in place: TestWorkspace) async throws -> TimelineGround {
-        TimelineGround(place, try await serve(in: place, port: "0"))
+        let platform = try await ChosenPort.find { try await serve(in: place, port: $0) }
+        return TimelineGround(place, platform)
     }
 
     private init(_ place: TestWorkspace, _ platform: LocalPlatform) { (self.place, self.platform) = (place, platform) }
 
-    private static func serve(in place: TestWorkspace, port: String) async throws -> LocalPlatform {
+    /// Returns nil if another socket has the port.
+    private static func serve(in place: TestWorkspace, port: Int) async throws -> LocalPlatform? {
         let program = try place.start(
             BuiltProgram.path("pcast"),
             [
                 "serve", "--listen", "127.0.0.1:\(port)", "--rtc-port", "0", "--application",
                 LocalPlatform.application, "--data", place.path("data"), "--json",
             ])
+        guard try await program.listens() != nil else { return nil }
         return try await LocalPlatform(program, in: place)
     }
 
@@ -52,8 +55,10 @@ actor TimelineGround {
     func killAndRestart() async throws {
         platform.program.send(SIGKILL)
         try await platform.program.exitStatus()
-        guard let port = platform.uri.split(separator: ":").last else { throw EndToEndFailure("no port") }
-        platform = try await Self.serve(in: place, port: String(port))
+        guard let port = platform.uri.split(separator: ":").last.flatMap({ Int($0) }),
+            let next = try await Self.serve(in: place, port: port)
+        else { throw EndToEndFailure("\(platform.uri) cannot be listened on again") }
+        platform = next
     }
 
     /// Adds an event of the game.

@@ -15,18 +15,23 @@ struct ImpairedPlatform: Sendable {
     /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
     /// accepts them.
     static func start(in place: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
+        try await ChosenPort.find(count: 2) { try await start(in: place, steps: steps, port: $0) }
+    }
+
+    /// Starts both with two consecutive ports; nil if another socket has one of them at one of the addresses.
+    private static func start(in place: TestWorkspace, steps: [String], port: Int) async throws -> ImpairedPlatform? {
         let program = try place.pcast(
-            "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",
+            "serve", "--listen", "\(good):\(port)", "--rtc-port", "\(port + 1)", "--advertise", bad, "--application",
             LocalPlatform.application, limit: .longestSuite)
-        let listening = try await program.event("listening")
-        guard let uri = listening["uri"].text.flatMap({ URLComponents(string: $0) }), let port = uri.port,
-            let media = listening["rtcPort"].number.map({ Int($0) })
-        else { throw EndToEndFailure("the platform does not tell where it listens") }
+        guard try await program.listens() != nil else { return nil }
         var arguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
-        for number in [port, media] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
+        for number in [port, port + 1] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
         for step in steps { arguments += ["--step", step] }
         let proxy = try place.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
-        _ = try await proxy.event("listening")
+        guard try await proxy.listens() != nil else {
+            try await program.end()
+            return nil
+        }
         let goodURI = "http://\(good):\(port)"
         return ImpairedPlatform(
             platform: LocalPlatform(program, uri: goodURI, in: place), proxy: proxy,

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A platform in its own process with one application.
 struct LocalPlatform: Sendable {
     static let application = "studio:not-so-secret"
@@ -52,6 +54,37 @@ struct LocalPlatform: Sendable {
         try await place.run(
             BuiltProgram.path("pcast"),
             ["streams", "end", stream, "--reason", reason, "--uri", uri, "--application", Self.application])
+    }
+
+    /// Starts viewers of a stream that do not decode; returns when all of them receive video and audio.
+    func startLightViewers(_ count: Int, of stream: String) async throws -> RunningProgram {
+        let token = try await viewingToken(stream)
+        return try await ChosenPort.find(count: count) { port -> RunningProgram? in
+            let viewers = try place.start(
+                "/usr/bin/env",
+                [
+                    "PCAST_BENCH_VIEWING_TOKEN=\(token)", try BuiltProgram.path("pcast-bench"), "light-viewers",
+                    "--json", "--uri", uri, "--stream", stream, "--viewers", "\(count)", "--from",
+                    "127.0.0.1:\(port)", "--settle-seconds", "0",
+                ])
+            guard let watching = try await viewers.listens("watching") else { return nil }
+            guard watching["viewers"].number == Double(count) else {
+                throw EndToEndFailure("not all of \(count) viewers watch\n\(viewers.report)")
+            }
+            return viewers
+        }
+    }
+
+    /// The number of datagrams that found no room in a socket of the platform's network (`RcvbufErrors`, proc_net_snmp).
+    func receiveBufferErrors() throws -> Int {
+        guard let process = program.processID,
+            let text = try? String(contentsOfFile: "/proc/\(process)/net/snmp", encoding: .utf8)
+        else { throw EndToEndFailure("the platform's network has no statistics") }
+        let rows = text.split(separator: "\n").filter { $0.hasPrefix("Udp:") }.map { $0.split(separator: " ") }
+        guard rows.count == 2, let column = rows[0].firstIndex(of: "RcvbufErrors"), column < rows[1].count,
+            let count = Int(rows[1][column])
+        else { throw EndToEndFailure("no RcvbufErrors in \(text)") }
+        return count
     }
 
     func publishingToken() async throws -> String { try await place.token(Self.application, "--type", "publish") }

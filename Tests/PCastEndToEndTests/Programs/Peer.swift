@@ -29,21 +29,14 @@ struct Peer: Sendable {
         }
     }
 
-    /// The checks that a busy machine makes fail.
-    private static let smoothness = ["no freeze", "at least fifteen frames a second were decoded"]
-
-    /// Returns the peer's metrics when it has ended, and throws if one of its checks failed. With a load, smoothness is
-    /// only judged if the machine was not busy otherwise.
-    func figures(within limit: Duration? = nil, judging load: ForeignLoad? = nil) async throws -> JSON {
+    /// The figures, when it is done. Throws when one of its checks did not hold.
+    func figures(within limit: Duration? = nil) async throws -> JSON {
         let status = try await program.exitStatus(within: limit ?? self.limit + .seconds(20))
         guard let figures = program.output.lines.values.last.flatMap(JSON.init(line:)) else {
             throw EndToEndFailure("\(program.name) exited with \(status) and no figures\n\(program.report)")
         }
         if figures["ok"] == .bool(true) { return figures }
-        let failed = figures["failed"].list.compactMap(\.text)
-        let isOnlyUneven = figures["error"] == .null && failed.allSatisfy(Self.smoothness.contains)
-        if isOnlyUneven, let load, !load.isBearable() { return figures }
-        let why = figures["error"].text ?? failed.joined(separator: ", ")
+        let why = figures["error"].text ?? figures["failed"].list.compactMap(\.text).joined(separator: ", ")
         throw EndToEndFailure("\(program.name): \(why)\n\(program.report)")
     }
 }

@@ -13,6 +13,30 @@ struct URIPlatform: Sendable {
         return URIPlatform(local: local, pcast: pcast)
     }
 
+    /// The value of `--srt-pull-ports` with which ``listen(_:options:)`` may choose a port.
+    static let listenerPorts = "\(ChosenPort.range.lowerBound)-\(ChosenPort.range.upperBound - 1)"
+
+    /// Publishes what an encoder sends by SRT to a port that the platform listens on.
+    ///
+    /// - Parameter parameters: of the URI, each with `&` before it.
+    func listen(
+        _ parameters: String = "", options: ConnectOptions = ConnectOptions()
+    ) async throws -> (publisher: Publisher, port: Int) {
+        let token = try await token("publish", "publish-uri")
+        return try await ChosenPort.find { port -> (Publisher, Int)? in
+            guard !ChosenPort.isInUse(port) else { return nil }
+            do {
+                let publisher = try await pcast.publishFromUri(
+                    streamToken: token, uri: "srt://0.0.0.0:\(port)?mode=listener\(parameters)",
+                    connectOptions: options)
+                return (publisher, port)
+            } catch {
+                if ChosenPort.isInUse(port) { return nil }
+                throw error
+            }
+        }
+    }
+
     /// Creates a token with a capability and further options of `pcast token create`.
     func token(_ type: String, _ capability: String? = nil, _ options: String...) async throws -> String {
         let arguments = [

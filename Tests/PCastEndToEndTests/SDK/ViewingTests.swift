@@ -153,29 +153,69 @@ extension EndToEnd {
             }
         }
 
+        /// A viewer whose audio device writes to a file.
+        private static func heard(
+            in place: TestWorkspace
+        ) async throws -> (scene: Scene, played: String) {
+            let played = place.path("played.raw")
+            let configuration = """
+                pcm.!default { type file slave.pcm { type null } file "\(played)" format "raw" }
+                """
+            let scene = try await Scene.open(in: place, try Self.audio(place, configuration, display: ""))
+            try await scene.expect("status ok")
+            return (scene, played)
+        }
+
+        /// The number of the first sample that is no silence, of those from another one on; nil if there is none.
+        private static func firstLoudSample(of file: String, from first: Int) -> Int? {
+            let data = FileManager.default.contents(atPath: file) ?? Data()
+            return data.withUnsafeBytes { bytes in
+                (first..<max(first, bytes.count / 2)).first { index in
+                    abs(Int(bytes.loadUnaligned(fromByteOffset: index * 2, as: Int16.self))) > 1_000
+                }
+            }
+        }
+
+        /// Waits until audio is played that is no silence. The synthetic source has a beep each second.
+        private static func awaitAudio(_ scene: Scene, _ played: String, from first: Int = 0) async throws {
+            let deadline = ContinuousClock.now + .timeout
+            while firstLoudSample(of: played, from: first) == nil {
+                guard ContinuousClock.now < deadline else {
+                    throw EndToEndFailure("nothing but silence is played\n\(scene.viewer.report)")
+                }
+                try await scene.frames(10)
+            }
+        }
+
+        /// The number of samples that were played so far.
+        private static func count(of played: String) -> Int {
+            (FileManager.default.contents(atPath: played)?.count ?? 0) / 2
+        }
+
         @Test("A renderer that is created without options plays audio", .timeLimit(.minutes(5)))
         func audio() async throws {
             try await TestWorkspace.run { place in
-                let played = place.path("played.raw")
-                let configuration = """
-                    pcm.!default { type file slave.pcm { type null } file "\(played)" format "raw" }
-                    """
-                let scene = try await Scene.open(in: place, try Self.audio(place, configuration, display: ""))
-                try await scene.expect("status ok")
+                let (scene, played) = try await Self.heard(in: place)
                 #expect(try await scene.ask("audio") == "audio true")
-                // The synthetic source beeps every second.
-                let deadline = ContinuousClock.now + .timeout
-                var isHeard = false
-                while !isHeard, ContinuousClock.now < deadline {
-                    try await scene.frames(10)
-                    let data = FileManager.default.contents(atPath: played) ?? Data()
-                    isHeard = data.withUnsafeBytes { bytes in
-                        stride(from: 0, to: bytes.count - 1, by: 2).contains { offset in
-                            abs(Int(bytes.loadUnaligned(fromByteOffset: offset, as: Int16.self))) > 1_000
-                        }
-                    }
-                }
-                #expect(isHeard, "nothing but silence is played")
+                try await Self.awaitAudio(scene, played)
+                try await scene.close()
+            }
+        }
+
+        @Test(
+            "[renderer muteAudio]; [renderer unmuteAudio]; BOOL isMuted = renderer.audioMuted", .timeLimit(.minutes(5)))
+        func muting() async throws {
+            try await TestWorkspace.run { place in
+                let (scene, played) = try await Self.heard(in: place)
+                try await Self.awaitAudio(scene, played)
+                #expect(try await scene.ask("mute") == "mute true")
+                // What was on its way to the device is played. Then three seconds, with three beeps, are silent.
+                let before = Self.count(of: played)
+                let second = 96_000
+                while Self.count(of: played) < before + 4 * second { try await scene.frames(10) }
+                #expect(Self.firstLoudSample(of: played, from: before + second) == nil)
+                #expect(try await scene.ask("unmute") == "unmute false")
+                try await Self.awaitAudio(scene, played, from: Self.count(of: played))
                 try await scene.close()
             }
         }

@@ -38,14 +38,13 @@ struct HLSLadderTests {
             if name == "high1" { answer.bytesPerSecond = answer.body.count / 60 }
         }
         defer { origin.stop() }
-        let began = ContinuousClock.now
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems(to: .milliseconds(3_500)).stamps.count == 36)
         while !ladder.asked("low", of: origin).contains(1), !Task.isCancelled { await Task.yield() }
         #expect(try await content.readItems().stamps.last == ladder.film.count - 1)
-        #expect(ladder.asked("high", of: origin).contains(1) && ContinuousClock.now - began < .seconds(30))
+        #expect(ladder.asked("high", of: origin).contains(1))
     }
 
     @Test(

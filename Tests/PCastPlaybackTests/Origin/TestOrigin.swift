@@ -83,6 +83,17 @@ final class TestOrigin: Sendable {
         acceptor.withLock { $0 = thread }
     }
 
+    /// Creates a server whose port remains free after it has stopped, so that another one can listen there.
+    ///
+    /// The port is below the range from which the kernel gives ports to sockets that ask for any (`ip_local_port_range`,
+    /// ip(7)). A port in use is not taken.
+    static func returning(_ handler: @escaping Handler) throws -> TestOrigin {
+        for _ in 0..<20 {
+            if let origin = try? TestOrigin(port: .random(in: 20_000..<32_000), handler) { return origin }
+        }
+        throw POSIXError(.EADDRINUSE)
+    }
+
     /// Serves the files of a folder.
     convenience init(serving folder: TemporaryFolder) throws {
         try self.init { request in (try? folder.read(String(request.path.dropFirst()))).map { Answer(body: $0) } }

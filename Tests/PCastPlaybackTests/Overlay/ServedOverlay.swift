@@ -10,13 +10,15 @@ final class ServedOverlay: Sendable {
     let pipelines = ScriptedPipelines()
     let player: Player
     let overlay: Overlay
+    /// Where the overlay posts its notifications, and no other one.
+    let center = NotificationCenter()
     let port: Int
     private let bridge: OverlayBridge
     private let serving: Task<Void, any Error>
 
     init(folder: String? = nil) async throws {
         player = Player(pipelines.factory)
-        overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player), center: NotificationCenter())
+        overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player), center: center)
         let bridge = OverlayBridge([overlay], folder: folder)
         self.bridge = bridge
         let (ports, opening) = AsyncStream.makeStream(of: Int.self)

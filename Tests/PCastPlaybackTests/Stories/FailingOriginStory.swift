@@ -35,7 +35,7 @@ struct FailingOriginStory {
             let isSlow = number >= now.slowFrom && now.slowness > 0
             return .init(body: body, bytesPerSecond: isSlow ? body.count / now.slowness : nil)
         }
-        let origin = try TestOrigin(handler)
+        let origin = try TestOrigin.returning(handler)
         defer { origin.stop() }
         let story = Story(timeout: .seconds(3))
         let player = story.player

@@ -3,7 +3,7 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     @Suite("Publishing")
     struct PublishingTests {
         @Test(
@@ -68,7 +68,7 @@ extension EndToEnd.Seed {
             }
         }
 
-        @Test("The \"streamId\" of the publisher", .timeLimit(.minutes(5)))
+        @Test("The “streamId” of the publisher", .timeLimit(.minutes(5)))
         func streamID() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
@@ -105,7 +105,7 @@ extension EndToEnd.Seed {
             #expect(told.values.count == 1)
         }
 
-        @Test("To stop later: [publisher stop:@\"I-am-done-publishing\"]", .timeLimit(.minutes(5)))
+        @Test("To stop later: [publisher stop:@“I-am-done-publishing”]", .timeLimit(.minutes(5)))
         func stop() async throws {
             let reason = EndReason(cause: .stop("I-am-done-publishing"), reason: .custom, wire: "I-am-done-publishing")
             try await reason.check(on: try SharedPlatform.current())
@@ -131,16 +131,13 @@ extension EndToEnd.Seed {
         func capacity() async throws { try await check(.backend("capacity"), .capacity, "capacity") }
 
         @Test(
-            """
-            PhenixStreamEndedReasonAppBackground: The stream was terminated due to the mobile app entering into the \
-            background
-            """, .timeLimit(.minutes(5)))
+            "PhenixStreamEndedReasonAppBackground: The stream was terminated due to the mobile app entering into the background",
+            .timeLimit(.minutes(5)))
         func background() async throws { try await check(.background, .appBackground, "app-background") }
 
         @Test(
-            """
-            PhenixStreamEndedReasonCustom: A custom termination reason is provided in the "reasonDescription" field
-            """, .timeLimit(.minutes(5)))
+            "PhenixStreamEndedReasonCustom: A custom termination reason is provided in the “reasonDescription” field",
+            .timeLimit(.minutes(5)))
         func custom() async throws { try await check(.backend("out of time"), .custom, "out of time") }
 
         private func check(_ cause: EndReason.Cause, _ reason: StreamEndedReason, _ wire: String) async throws {

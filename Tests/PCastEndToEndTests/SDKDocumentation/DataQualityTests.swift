@@ -3,7 +3,7 @@ import PCast
 import PCastCore
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     /// Data quality that real programs receive over networks that become bad.
     @Suite("Data quality", .qualityScenes)
     struct DataQualityTests {
@@ -18,10 +18,8 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            Publisher, NoData, UploadLimited: The publisher has a bad internet connection and no data is being \
-            streamed.
-            """, .timeLimit(.minutes(5)))
+            "Publisher, NoData, UploadLimited: The publisher has a bad internet connection and no data is being streamed.",
+            .timeLimit(.minutes(5)))
         func publisherNoDataUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             // At the latest this occurs when nothing passes. On a busy machine audio may not pass before either.
@@ -40,29 +38,24 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            Publisher, All, UploadLimited: The publisher has a slow internet connection and the quality of the stream is \
-            reduced.
-            """, .timeLimit(.minutes(5)))
+            "Publisher, All, UploadLimited: The publisher has a slow internet connection and the quality of the stream is reduced.",
+            .timeLimit(.minutes(5)))
         func publisherUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.publisher, "all", "upload-limited")
         }
 
         @Test(
-            """
-            Publisher, All, NetworkLimited: Subscribers have bad internet connections and the quality of the stream is \
-            reduced.
-            """, .timeLimit(.minutes(5)))
+            "Publisher, All, NetworkLimited: Subscribers have bad internet connections and the quality of the stream is reduced.",
+            .timeLimit(.minutes(5)))
         func publisherNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.publisher, "all", "network-limited")
         }
 
         @Test(
-            """
-            Publisher, AudioOnly, UploadLimited: The publisher has a bad internet connection and only audio is streamed.
-            """, .timeLimit(.minutes(5)))
+            "Publisher, AudioOnly, UploadLimited: The publisher has a bad internet connection and only audio is streamed.",
+            .timeLimit(.minutes(5)))
         func publisherAudioOnly() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.publisher, "audio-only", "upload-limited", step: 1)
@@ -103,10 +96,8 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            Viewer, NoData, NetworkLimited: The network is limiting the quality of the stream and no data is being \
-            received.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, NoData, NetworkLimited: The network is limiting the quality of the stream and no data is being received.",
+            .timeLimit(.minutes(5)))
         func viewerNoDataNetworkLimited() async throws {
             let scene = try QualityScenes.current().silent
             try await scene.isTold(scene.viewer, "no-data", "network-limited")
@@ -121,30 +112,24 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            Viewer, All, DownloadLimited: The subscriber has a bad internet connection and the quality of the stream is \
-            reduced.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, All, DownloadLimited: The subscriber has a bad internet connection and the quality of the stream is reduced.",
+            .timeLimit(.minutes(5)))
         func viewerDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.other, "all", "download-limited")
         }
 
         @Test(
-            """
-            Viewer, All, PublisherLimited: The publisher has a bad internet connection and the quality of the stream is \
-            reduced.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, All, PublisherLimited: The publisher has a bad internet connection and the quality of the stream is reduced.",
+            .timeLimit(.minutes(5)))
         func viewerPublisherLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.viewer, "all", "publisher-limited")
         }
 
         @Test(
-            """
-            Viewer, All, NetworkLimited: Other subscribers have bad internet connections and the quality of the stream is \
-            reduced.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, All, NetworkLimited: Other subscribers have bad internet connections and the quality of the stream is reduced.",
+            .timeLimit(.minutes(5)))
         func viewerNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.viewer, "all", "network-limited")
@@ -165,29 +150,24 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            Viewer, AudioOnly, DownloadLimited: The subscriber has a bad internet connection and is only receiving audio.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, AudioOnly, DownloadLimited: The subscriber has a bad internet connection and is only receiving audio.",
+            .timeLimit(.minutes(5)))
         func viewerAudioOnlyDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.other, "audio-only", "download-limited", step: 1)
         }
 
         @Test(
-            """
-            Viewer, AudioOnly, PublisherLimited: The publisher has a bad internet connection and the subscriber is only \
-            receiving audio.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, AudioOnly, PublisherLimited: The publisher has a bad internet connection and the subscriber is only receiving audio.",
+            .timeLimit(.minutes(5)))
         func viewerAudioOnlyPublisherLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.viewer, "audio-only", "publisher-limited", step: 1)
         }
 
         @Test(
-            """
-            Viewer, AudioOnly, NetworkLimited: The network is limiting the quality of the stream and the subscriber is only \
-            receiving audio.
-            """, .timeLimit(.minutes(5)))
+            "Viewer, AudioOnly, NetworkLimited: The network is limiting the quality of the stream and the subscriber is only receiving audio.",
+            .timeLimit(.minutes(5)))
         func viewerAudioOnlyNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.viewer, "audio-only", "network-limited", step: 1)
@@ -196,10 +176,8 @@ extension EndToEnd.Seed {
         // MARK: Notifications
 
         @Test(
-            """
-            If you like to show the user feedback about how their internet connectivity affects the stream quality, you \
-            can listen for data quality notifications.
-            """, .timeLimit(.minutes(5)))
+            "If you like to show the user feedback about how their internet connectivity affects the stream quality, you can listen for data quality notifications.",
+            .timeLimit(.minutes(5)))
         func notifications() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()

@@ -4,7 +4,7 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     @Suite("Authentication")
     struct AuthenticationTests {
         /// A client with the values that its three callbacks received.
@@ -61,10 +61,8 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            Upon successful authentication, the authenticationCallback will be called with \
-            status=PhenixRequestStatusOk.
-            """, .timeLimit(.minutes(5)))
+            "Upon successful authentication, the authenticationCallback will be called with status=PhenixRequestStatusOk.",
+            .timeLimit(.minutes(5)))
         func ok() async throws {
             let shared = try SharedPlatform.current()
             let client = Client(shared.platform.uri, token: try shared.authenticationToken)
@@ -117,10 +115,8 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            If at any time a new authenticationToken is required, then the authenticationCallback is called with \
-            status=PhenixRequestStatusUnauthorized to indicate that we are no longer authenticated.
-            """, .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
+            "If at any time a new authenticationToken is required, then the authenticationCallback is called with status=PhenixRequestStatusUnauthorized to indicate that we are no longer authenticated.",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func laterUnauthorized() async throws {
             let shared = try SharedPlatform.current()
             let gate = try await Gate.start(to: shared.platform)
@@ -194,10 +190,8 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            The client automatically tries to reconnect and will call onlineCallback when it succeeds in doing so or \
-            eventually call authenticationCallback to indicate that re-authentication is required.
-            """, .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
+            "The client automatically tries to reconnect and will call onlineCallback when it succeeds in doing so or eventually call authenticationCallback to indicate that re-authentication is required.",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func reconnects() async throws {
             let shared = try SharedPlatform.current()
             let gate = try await Gate.start(to: shared.platform)

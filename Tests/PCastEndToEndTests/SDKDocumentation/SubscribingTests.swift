@@ -3,7 +3,7 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     @Suite("Subscribing")
     struct SubscribingTests {
         @Test(

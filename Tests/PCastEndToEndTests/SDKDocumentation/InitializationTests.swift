@@ -5,7 +5,7 @@ import PCastCore
 import Synchronization
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.SDKDocumentation {
     @Suite("Initialization")
     struct InitializationTests {
         @Test(
@@ -81,10 +81,8 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            """
-            It only has an effect on the subscriber side, and only for streams with the "streaming" capability (on both \
-            publisher and subscriber side).
-            """, .timeLimit(.minutes(5)))
+            "It only has an effect on the subscriber side, and only for streams with the “streaming” capability (on both publisher and subscriber side).",
+            .timeLimit(.minutes(5)))
         func mappingOfOthers() async throws {
             let shared = try SharedPlatform.current()
             // The mapping leads to an unreachable address.

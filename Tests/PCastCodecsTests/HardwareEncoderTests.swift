@@ -81,7 +81,7 @@ import Testing
     @Test(
         "a bit rate change is followed, if necessary by reopening the encoder at a key frame",
         arguments: [false, true])
-    func cod2(_ obeysRate: Bool) throws {
+    func bitrateChangeReopensEncoder(_ obeysRate: Bool) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.open(Self.model(obeysRate: obeysRate), size: size, kilobits: 1_000)
         let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }

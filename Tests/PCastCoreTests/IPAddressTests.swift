@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test("an IPv4-mapped address equals the IPv4 address that it contains")
-    func io6() throws {
+    func ipv4MappedAddresses() throws {
         let mapped = try #require(IPAddress("::ffff:192.0.2.128"))
         #expect(mapped == IPAddress("192.0.2.128"))
         #expect(mapped.family == .v4 && mapped.v4 == 0xC000_0280)

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test("paths differ if either end or the transport differs")
-    func io5() throws {
+    func pathEquality() throws {
         let (here, there) = (try #require(TransportAddress("10.0.0.1:1")), try #require(TransportAddress("10.0.0.2:2")))
         let path = NetworkPath(local: here, remote: there)
         #expect(path.transport == .udp)

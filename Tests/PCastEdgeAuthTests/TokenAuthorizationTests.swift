@@ -63,7 +63,7 @@ import Testing
             ("2001:DB8:0::1", "2001:db8::1", true), ("192.0.2.1", "192.0.2.2", false), ("192.0.2.1", nil, false),
             ("192.0.2.1 ", "192.0.2.1", false), ("", "192.0.2.1", false), ("192.0.2.0/24", "192.0.2.1", false),
         ] as [(String?, String?, Bool)])
-    func io6(only: String?, address: String?, isAllowed: Bool) {
+    func ipv4MappedAddresses(only: String?, address: String?, isAllowed: Bool) {
         let address = address.flatMap { IPAddress($0) }
         let refusal = Self.refusal(
             Self.token { $0.remoteAddress = only }, TokenRequest(.authenticate, remoteAddress: address))

@@ -83,7 +83,7 @@ struct StreamTests {
     }
 
     @Test("a reader that does not read loses only whole frames, and the stream remains valid")
-    func io11() async throws {
+    func slowReaderLosesWholeFrames() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
         let peer = TestSocket.tcp(to: loop.boundAddresses[0])
         peer.write([0, 1, 1])

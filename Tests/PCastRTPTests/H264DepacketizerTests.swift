@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test("malformed payloads are counted and drop their unit, and the frame is not decoded")
-    func rtp6() {
+    func malformedPayloads() {
         let good: [UInt8] = [0x41, 0x9A]
         let cases: [(name: String, payload: [UInt8], malformed: Int, kept: [UInt8])] = [
             ("FU-A with start and end", [0x7C, 0xC1, 1], 1, []),
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test("a unit whose fragments are interrupted is dropped completely")
-    func rtp6Interrupted() {
+    func interruptedFragments() {
         let byUnit = depacketize([[0x7C, 0x81, 1], [0x41, 0x9A], [0x7C, 0x41, 2]])
         #expect(byUnit.frame == nil)
         #expect(byUnit.bytes == [0, 0, 0, 1, 0x41, 0x9A])
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test("a gap drops the unit in which it occurs, and the next frame is complete again")
-    func rtp6Hole() {
+    func gapDropsUnit() {
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
         depacketizer.append([0x06, 5].span, to: &bytes)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test("an IDR picture without parameter sets receives those sent before")
-    func cod4() {
+    func insertsEarlierParameterSets() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []

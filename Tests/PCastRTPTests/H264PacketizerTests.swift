@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test("parameter sets and a small IDR picture share one STAP-A")
-    func rtp4SmallKeyFrame() {
+    func smallKeyFrameSharesAggregate() {
         let unit: [UInt8] = [0, 0, 0, 1, 0x67, 0x42, 0xE0, 0x1F, 0, 0, 1, 0x68, 0xCE, 0, 0, 1, 0x25, 0x88, 0x84]
         let (packets, _) = packetize(unit)
         #expect(packets.count == 1)
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test("parameter sets are sent in a STAP-A before the fragments of a large IDR picture")
-    func rtp4LargeKeyFrame() {
+    func largeKeyFrameFollowsAggregate() {
         var random = PayloadRandom(seed: 1)
         let (packets, _) = packetize(H264Fixtures.accessUnit(key: true, size: 2201, using: &random))
         #expect(packets.map { $0.bytes[0] } == [0x78, 0x7C, 0x7C, 0x7C])
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test("no payload is larger than the limit")
-    func rtp9() {
+    func payloadSizeLimit() {
         var random = PayloadRandom(seed: 4)
         for limit in [16, 100, 1100, 1180] {
             let units = (0..<20).map { _ in

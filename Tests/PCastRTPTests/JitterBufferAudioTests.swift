@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test("a gap of DTX is not a loss, and timestamps tell how much was lost")
-    func rtp12() {
+    func dtxGapIsNoLoss() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)
         buffer.insert(all: source.frame(), at: .at(0))

@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test("whatever is lost, frames are complete and in order, and only a key frame follows a gap")
-    func jb8() throws {
+    func keyFrameFollowsEachGap() throws {
         for seed in 0..<30 {
             let codec = seed & 1 == 0 ? Codec.h264 : .vp8
             var source = JitterSource(

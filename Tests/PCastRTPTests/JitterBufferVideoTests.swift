@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct JitterBufferVideoTests {
     @Test("a complete frame is returned at once, without sender reports")
-    func jb1NoDelay() {
+    func completeFrameWithoutDelay() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         let key = source.frame(key: true, size: 3000)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test("without a marker a frame ends where the timestamp changes")
-    func rtp5() {
+    func frameEndWithoutMarker() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         for index in 0..<3 {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test("padding uses a sequence number and makes no frame")
-    func rtp1() {
+    func paddingMakesNoFrame() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8)
         var key = source.frame(key: true, size: 2500)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test("after a gap only a key frame is delivered")
-    func jb8() {
+    func keyFrameAfterGap() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test("a long timeout ends when half a second with a key frame waits, and the newest frame follows")
-    func jb2() {
+    func keyFrameEndsLongTimeout() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(5 as Int64))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -183,7 +183,7 @@ import Testing
     }
 
     @Test("parameter sets with their own timestamp make the IDR picture after them a key frame")
-    func rtp3ParameterSetsApart() {
+    func separateParameterSets() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
@@ -234,7 +234,7 @@ import Testing
     }
 
     @Test("an IDR picture without parameter sets does not begin a stream")
-    func rtp3IDRAlone() {
+    func idrWithoutParameterSets() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test("a frame with a malformed unit is not delivered, and a key frame is needed")
-    func rtp6() {
+    func malformedUnitNeedsKeyFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -261,7 +261,7 @@ import Testing
     }
 
     @Test("sequence numbers and timestamps are unwrapped across 2^16 and 2^32")
-    func rtp10() {
+    func unwrapsNumbersAndTimestamps() {
         var source = JitterSource(.vp8, sequenceNumber: 65_530, timestamp: 0xFFFF_F000)
         var buffer = JitterBuffer(codec: .vp8)
         var frames: [JitterBuffer.Frame] = []
@@ -277,7 +277,7 @@ import Testing
     }
 
     @Test("a source that restarts is followed after three packets", arguments: [40_000, 20_000, 150])
-    func rtp11(sequenceNumber: UInt16) {
+    func sourceRestart(sequenceNumber: UInt16) {
         var source = JitterSource(.vp8, sequenceNumber: 200)
         var buffer = JitterBuffer(codec: .vp8)
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -295,7 +295,7 @@ import Testing
     }
 
     @Test("stray packets and late retransmissions cause no restart")
-    func rtp11Strays() {
+    func strayPacketsCauseNoRestart() {
         var source = JitterSource(.vp8, sequenceNumber: 30_000)
         var buffer = JitterBuffer(codec: .vp8)
         let old = (0..<5).flatMap { source.frame(key: $0 == 0) }
@@ -344,7 +344,7 @@ import Testing
     }
 
     @Test("the timeout covers three requests and their answers, at least 250 ms")
-    func jb1Patience() {
+    func retransmissionTimeout() {
         #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(10)) == .milliseconds(250))
         #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(120)) == .milliseconds(440))
         #expect(RetransmissionTimeout.audio(roundTripTime: .milliseconds(10)) == .milliseconds(60))

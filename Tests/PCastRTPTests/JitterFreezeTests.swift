@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct JitterFreezeTests {
     @Test("a freeze is a gap of three mean intervals and at least 150 ms more than the mean")
-    func jb7() {
+    func freezeDefinition() {
         var detector = FreezeDetector()
         var now: Int64 = 0
         for _ in 0..<40 {

@@ -8,7 +8,7 @@ import Testing
     }
 
     @Test("parameter sets alone are distinguished, because they also precede other frames")
-    func rtp3ParameterSets() {
+    func parameterSetsAlone() {
         #expect(inspect([0x67, 0x42]) == .parameterSets)
         #expect(inspect([0x68, 0xCE]) == .parameterSets)
         #expect(inspect([0x78, 0, 2, 0x09, 0xF0, 0, 2, 0x67, 0x42]) == .parameterSets)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test("an IDR picture without parameter sets is distinguished, and only its first slice counts")
-    func rtp3IDR() {
+    func idrWithoutParameterSets() {
         #expect(inspect([0x65, 0x88]) == .idr)
         #expect(inspect([0x65, 0x48]) == .none)
         #expect(inspect([0x7C, 0x85, 0x88]) == .idr)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test("neither size nor slices nor broken aggregates make a key frame")
-    func rtp3None() {
+    func otherPayloadsAreNoKeyFrame() {
         for payload: [UInt8] in [
             [], [0x41, 0x9A], [0x06, 0x05], [0x78], [0x78, 0, 9, 0x67], [0x78, 0, 0, 0, 1, 0x67], [0x7C], [0x7C, 0x87],
         ] {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test("a VP8 key frame has a clear P bit at the start of partition 0")
-    func rtp3VP8() {
+    func keyFramesOfVP8() {
         #expect(inspect([0x10, 0x10], .vp8) == .keyFrame)
         #expect(inspect([0x10, 0x11], .vp8) == .none)
         #expect(inspect([0x00, 0x10], .vp8) == .none)

@@ -6,7 +6,7 @@ import Testing
     private func toc(_ packet: [UInt8]) -> OpusTOC? { OpusTOC(packet.span) }
 
     @Test("the duration of each configuration is that of RFC 6716, table 2")
-    func rtp12Durations() {
+    func packetDurations() {
         let microseconds: [Int64] = [
             10_000, 20_000, 40_000, 60_000, 10_000, 20_000, 40_000, 60_000, 10_000, 20_000, 40_000, 60_000,
             10_000, 20_000, 10_000, 20_000,
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test("tiny packets are silence, and the TOC states the channels")
-    func rtp12Silence() {
+    func silenceAndChannels() {
         #expect(toc([0xFC])?.isDiscontinuous == true)
         #expect(toc([0xFC, 1])?.isDiscontinuous == true)
         #expect(toc([0xFC, 1, 2])?.isDiscontinuous == false)

@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test("a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
-    func cc11(kilobits: Int64) throws {
+    func keyFrameDurationLimit(kilobits: Int64) throws {
         var pacer = Pacer(target: .kilobits(kilobits))
         let last = try #require(passing(100, by: &pacer).last)
         #expect(last <= .milliseconds(210))

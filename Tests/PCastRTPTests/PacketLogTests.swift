@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test("packets are stored in the order of their arrival, and found by their sequence numbers")
-    func nack9() {
+    func arrivalOrder() {
         var log = PacketLog(capacity: 8)
         for sequence in [70, 72, 71] as [Int64] { log.append(entry(sequence), payload: [UInt8(sequence)]) }
         #expect(log.start == 0 && log.end == 3)

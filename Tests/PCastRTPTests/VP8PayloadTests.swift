@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test("picture IDs wrap at 7 or 15 bits, as sent")
-    func rtp7Wrap() {
+    func pictureIDWrap() {
         #expect(VP8PictureID(127, width: .short).advanced(by: 1) == VP8PictureID(0, width: .short))
         #expect(VP8PictureID(127, width: .long).advanced(by: 1).value == 128)
         #expect(VP8PictureID(0x7FFF, width: .long).advanced(by: 2).value == 1)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test("a rewritten picture ID may change the descriptor's length")
-    func rtp7Rewrite() {
+    func rewrittenPictureIDLength() {
         let short: [UInt8] = [0x90, 0x80, 0x7F, 0x10, 1, 2]
         #expect(rewritten(short, pictureID: VP8PictureID(0x0123, width: .long)) == [0x90, 0x80, 0x81, 0x23])
         #expect(rewritten(short, pictureID: VP8PictureID(0x12, width: .short)) == [0x90, 0x80, 0x12])
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test("rewriting for one receiver does not change the shared payload")
-    func rtp13() {
+    func sharedPayloadIsUnchanged() {
         let shared: [UInt8] = [0x90, 0x80, 0x05, 0x10, 1, 2, 3]
         let before = shared
         let first = rewritten(shared, pictureID: VP8PictureID(1000, width: .long))

@@ -13,7 +13,7 @@ struct KeyFrameGateTests {
     }
 
     @Test("the gate opens at a key frame and closes at a gap")
-    func jb8() {
+    func opensAtKeyFrameAndClosesAtGap() {
         var gate = KeyFrameGate()
         #expect(gate.admits(frame(isKey: false)) == false)
         #expect(gate.admits(frame(isKey: true)) == true)

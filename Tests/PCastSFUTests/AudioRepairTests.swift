@@ -57,7 +57,7 @@ struct AudioRepairTests {
     }
 
     @Test("without loss, audio is neither repeated nor requested again")
-    func nack10() throws {
+    func noRepairWithoutLoss() throws {
         let (clean, statistics) = try broadcast(seed: 1, publisherLoss: 0, viewerLoss: 0)
         #expect(clean.lost == 0 && statistics.packetsRepeated == 0 && statistics.nackCount == 0)
     }

@@ -54,7 +54,7 @@ struct ContractTests {
     }
 
     @Test("every viewer is first equally often")
-    func fan1() throws {
+    func fairViewerOrder() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
         let viewers = try (0..<5).map { _ in try network.scriptViewer() }

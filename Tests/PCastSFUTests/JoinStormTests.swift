@@ -38,7 +38,7 @@ struct JoinStormTests {
     }
 
     @Test("simultaneous handshakes are processed a few at a time, with no effect on existing viewers")
-    func dtls14() throws {
+    func simultaneousHandshakes() throws {
         let network = VirtualNetwork(maximumPeers: Self.joiners + 2)
         let publisher = try network.publish(.vp8)
         let watcher = try network.view()

@@ -103,7 +103,7 @@ struct LayerSwitchTests {
     }
 
     @Test("a source that cannot be asked is joined at a key frame of any age")
-    func key4AnyAge() {
+    func joinsAtOldKeyFrame() {
         var layers = LayerSwitch()
         layers.want(0, at: Self.start)
         let old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
@@ -156,7 +156,7 @@ struct LayerSwitchTests {
     }
 
     @Test("without sender reports of the new layer, a switch waits shortly and then uses a fresh key frame")
-    func sw4Reports() {
+    func switchWithoutSenderReports() {
         var layers = Self.showing(2)
         layers.want(0, at: Self.start)
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 0))
@@ -170,7 +170,7 @@ struct LayerSwitchTests {
     }
 
     @Test("a layer that overloads the link is left at the end of a frame if the lower layer is late")
-    func sw7LateKeyFrame() {
+    func leavesOverloadingLayer() {
         for isUrgent in [true, false] {
             var layers = Self.showing(2)
             layers.want(0, urgent: isUrgent, at: Self.start)

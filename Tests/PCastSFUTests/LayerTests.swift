@@ -121,7 +121,7 @@ struct LayerTests {
     }
 
     @Test("a layer without sender reports is used after a short wait, with timestamps by arrival")
-    func sw4() throws {
+    func layerWithoutSenderReports() throws {
         var scene = try Scene(unreported: 0)
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)
@@ -213,7 +213,7 @@ struct LayerTests {
     }
 
     @Test("after a time without video, the sequence numbers continue and the timestamps follow the clock")
-    func sw8() throws {
+    func videoAfterPause() throws {
         var scene = try Scene()
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)

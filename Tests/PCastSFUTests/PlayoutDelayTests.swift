@@ -7,7 +7,7 @@ import Testing
 /// The playout delay that viewers receive, and the clock on which it is based.
 struct PlayoutDelayTests {
     @Test("viewers delay frames only as the network requires, unless the stream or their token states a delay")
-    func jb5() throws {
+    func playoutDelayLimits() throws {
         let network = VirtualNetwork(seed: 4)
         let publisher = try network.publish(.vp8)
         let free = try network.view()
@@ -22,7 +22,7 @@ struct PlayoutDelayTests {
     }
 
     @Test("viewers of a stream with synchronized playout receive the delay and agree on the SFU's clock")
-    func jb6() throws {
+    func synchronizedPlayout() throws {
         let network = VirtualNetwork(seed: 5)
         let publisher = try network.publish(.vp8, terms: PeerOptions(playout: .milliseconds(300)))
         let delays: [Int64] = [5, 20, 40, 60]

@@ -8,7 +8,7 @@ import Testing
 /// Sender reports, retransmissions and counters.
 struct ReportTests {
     @Test("if a publisher's clock is an hour off, audio and video are synchronized by the SFU's clock")
-    func rtcp3() throws {
+    func publisherClockOffset() throws {
         let network = VirtualNetwork()
         let hour = TimeSpan.seconds(3600 as Int64)
         let publisher = try network.publish(.h264, clockOffset: hour)
@@ -32,7 +32,7 @@ struct ReportTests {
     }
 
     @Test("the first sender report of each track comes with its first packets, also for a late viewer")
-    func rtcp1() throws {
+    func firstSenderReport() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected })
@@ -133,7 +133,7 @@ struct ReportTests {
     }
 
     @Test("no sequence number is sent twice, whatever viewers request and the publisher repeats")
-    func srtp1() throws {
+    func uniqueSequenceNumbers() throws {
         let network = VirtualNetwork(seed: 5)
         network.link.loss = 4
         network.link.duplication = 10

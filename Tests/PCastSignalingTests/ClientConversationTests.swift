@@ -92,7 +92,8 @@ import Testing
         #expect(client.pollAll() == [.event(Samples.streamEnded)])
     }
 
-    @Test("a ping is sent every 25 s, and a minute of silence ends the connection") mutating func ops4() {
+    @Test("a ping is sent every 25 s, and a minute of silence ends the connection")
+    mutating func pingIntervalAndSilenceLimit() {
         var pings: [Int64] = []
         var now: Int64 = 0
         while now < 55_000, let deadline = client.deadline, deadline < at(55_000) {

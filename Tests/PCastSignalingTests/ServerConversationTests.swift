@@ -235,7 +235,8 @@ import Testing
         #expect(server.pollAll() == [.close(.unauthenticated)])
     }
 
-    @Test("a ping is sent every 25 s, and a minute of silence ends the session") mutating func ops4() throws {
+    @Test("a ping is sent every 25 s, and a minute of silence ends the session")
+    mutating func pingIntervalAndSilenceLimit() throws {
         try authenticate()
         var events: [String] = []
         while let deadline = server.deadline {

@@ -9,7 +9,7 @@ struct ConnectionKeyFrameRequestTests {
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
     @Test("several requests for a key frame cause one message")
-    func key1() {
+    func mergesRequests() {
         var request = KeyFrameRequester()
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         for _ in 0..<10 { request.want() }
@@ -22,7 +22,7 @@ struct ConnectionKeyFrameRequestTests {
     }
 
     @Test("a request is repeated after a round trip and 150 ms until the key frame arrives")
-    func key4() {
+    func repeatsRequest() {
         var request = KeyFrameRequester()
         request.want()
         let isSent3 = request.poll(roundTrip: roundTrip, at: start)

@@ -77,7 +77,7 @@ struct EarlyPacketTests {
     }
 
     @Test("packets that arrive before the end of the handshake are held within a limit and read after it")
-    func dtls13() throws {
+    func earlyPacketsAreQueued() throws {
         var pair = Pair()
         pair.runUntilServerIsConnected()
         let (server, client) = (pair.server.isConnected, pair.client.isConnected)

@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test("the latest authenticated nomination is followed, also back to an earlier path")
-    func ice1LatestNomination() {
+    func latestNomination() {
         var agent = agent()
         for port in [5000, 5001, 5000, 5002] as [UInt16] {
             let outcome = agent.handleMessage(check(), from: path(port), at: start).outcome
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test("every path of an authenticated check is valid, up to eight, and the selected one is kept")
-    func ice2ValidatedPaths() {
+    func validatedPathLimit() {
         var agent = agent()
         #expect(!agent.isValidated(path(1)) && agent.sendingPath == nil)
         _ = agent.handleMessage(check(), from: path(1), at: start)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test("a silent peer is away after 5 s and gone after 30 s, and SRTCP ends the silence")
-    func ice3Consent() {
+    func consentTimeouts() {
         var agent = agent()
         _ = agent.handleMessage(check(), from: path(), at: start)
         #expect(agent.deadline(after: start) == start + .milliseconds(5_000))
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test("consent starts at the first success, and the setup deadline counts until then")
-    func ice4ConsentStart() {
+    func consentStartsAtFirstSuccess() {
         var agent = ICELiteAgent(local: server, remote: client, setupDeadline: start + .milliseconds(60_000))
         agent.noteAuthenticated(path: path(), at: start)
         #expect(agent.lastAuthenticated == nil && !agent.isAway(at: start + .milliseconds(59_000)))
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test("a controlled peer receives 487, and that check does not validate it")
-    func ice6RoleConflict() throws {
+    func rejectsRoleConflict() throws {
         var agent = agent()
         let bytes = check(role: .controlled(tieBreaker: .max))
         let (outcome, reply) = agent.handleMessage(bytes, from: path(), at: start)
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test("SRTCP from a new address is answered with one check, and the path moves when that is answered")
-    func ice7Probe() throws {
+    func checksNewAddressOfSRTCP() throws {
         var agent = agent()
         var generator = SeededGenerator(seed: 4)
         let probe = { (agent: inout ICELiteAgent, path: NetworkPath, now: Instant) in
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test("unknown attributes below 0x8000 are answered with 420, and indications are not answered")
-    func ice10() throws {
+    func unknownAttributesAndIndications() throws {
         var agent = agent()
         let unknown = Self.signed([0x00, 0x33, 0, 0], server, client)
         let (outcome, reply) = agent.handleMessage(unknown, from: path(), at: start)
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test("a flood without the password receives no larger responses and changes nothing")
-    func ice11Unauthenticated() throws {
+    func unauthenticatedFlood() throws {
         var agent = agent()
         let wrongPassword = check(local: ICECredentials(ufrag: server.ufrag, password: client.password))
         let wrongUfrag = check(local: ICECredentials(ufrag: "other", password: server.password))
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test("after a restart both credentials are valid until the new ones nominate")
-    func ice12Restart() {
+    func restartKeepsBothCredentials() {
         var agent = agent()
         _ = agent.handleMessage(check(), from: path(1), at: start)
         let (newServer, newClient) = (
@@ -249,7 +249,7 @@ import Testing
     }
 
     @Test("on one 5-tuple the ufrag distinguishes a reloaded page from the previous one")
-    func ice13SameTupleOtherFragment() throws {
+    func sameTupleOtherUfrag() throws {
         var dead = agent()
         _ = dead.handleMessage(check(), from: path(), at: start)
         let reborn = try #require(ICECredentials(ufrag: "reborn", password: "reborn-password-reborn+/"))
@@ -261,7 +261,7 @@ import Testing
     }
 
     @Test("several connections are kept, and unused ones are closed after a nomination")
-    func ice14Connections() {
+    func closesUnusedConnections() {
         var agent = agent()
         for connection in 1...3 as ClosedRange<UInt32> {
             _ = agent.handleMessage(check(nominating: false), from: path(9, tcp: connection), at: start)

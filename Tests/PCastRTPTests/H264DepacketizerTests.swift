@@ -11,7 +11,8 @@ import Testing
         return (frame, bytes, depacketizer.malformedUnits)
     }
 
-    @Test func fragmentsBecomeTheUnitTheyWere() {
+    @Test("fragments are reassembled into the original unit")
+    func reassembly() {
         let (frame, bytes, _) = depacketize([[0x7C, 0x85, 1, 2], [0x7C, 0x05, 3], [0x7C, 0x45, 4]])
         #expect(bytes == [0, 0, 0, 1, 0x65, 1, 2, 3, 4])
         #expect(frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
@@ -127,11 +128,13 @@ import Testing
         #expect(bytes == H264Fixtures.annexB([sps, pps, changed, [0x65, 0x88]]))
     }
 
-    @Test func anIDRBeforeAnyParameterSetIsNoKeyFrame() {
+    @Test("an IDR picture before any parameter set is not a key frame")
+    func idrBeforeParameterSets() {
         #expect(depacketize([[0x65, 0x88]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test func everyMutationIsSurvived() {
+    @Test("no mutated payload traps")
+    func mutations() {
         var random = PayloadRandom(seed: 9)
         let unit = H264Fixtures.accessUnit(key: true, size: 300, using: &random)
         let payloads = H264Fixtures.payloads(of: .h264, unit, maximumPayloadSize: 100).map(\.bytes)

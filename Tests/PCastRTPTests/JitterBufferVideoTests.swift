@@ -58,7 +58,8 @@ import Testing
         #expect(buffer.statistics.framesDropped == 0)
     }
 
-    @Test func aRetransmissionWithinPatienceLosesNothing() {
+    @Test("a retransmission within the timeout prevents a loss")
+    func timelyRetransmission() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -133,7 +134,8 @@ import Testing
         #expect(buffer.insert(lost[0], at: .at(1070)) == .late)
     }
 
-    @Test func aKeyFrameBeyondAHoleWaitsForPatience() {
+    @Test("a key frame after a gap waits for the timeout")
+    func keyFrameAfterMissingPackets() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -160,7 +162,8 @@ import Testing
         #expect(buffer.statistics.keyFramesAssembled == 2)
     }
 
-    @Test func aStreamJoinedInTheMiddleWaitsForAKeyFrameWithItsFirstPacketsOvertaken() {
+    @Test("a stream that is joined late waits for a key frame, whose first packets may be reordered")
+    func joinWithReorderedKeyFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         #expect(buffer.needsKeyFrame == false)
@@ -174,7 +177,8 @@ import Testing
         #expect(buffer.frames(at: .at(2)).map(\.bytes) == source.frames)
     }
 
-    @Test func aPartOfAFrameAtTheBeginningLeavesNoDeadlineInThePast() {
+    @Test("an incomplete first frame leaves no deadline in the past")
+    func incompleteFirstFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         buffer.insert(source.frame(key: true, size: 2000)[0], at: .at(0))
@@ -311,7 +315,8 @@ import Testing
         #expect(buffer.statistics.resynchronizations == 0)
     }
 
-    @Test func whenSlotsAreFullTheOldestGoesAndAKeyFrameIsNeeded() {
+    @Test("full slots drop the oldest frame, and a key frame is needed")
+    func fullSlots() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(60 as Int64), capacity: 16)
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -330,7 +335,8 @@ import Testing
         #expect(buffer.frames(at: .at(23)).map(\.bytes) == [source.frames.last!])
     }
 
-    @Test func duplicatesAndOversizedPacketsAreTold() {
+    @Test("duplicates and oversized packets are reported")
+    func duplicatesAndOversizedPackets() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, maximumPayloadSize: 600)
         let key = source.frame(key: true, size: 500)

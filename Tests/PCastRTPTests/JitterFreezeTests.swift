@@ -23,7 +23,8 @@ import Testing
         #expect(detector.totalFreezesDuration == .milliseconds(190))
     }
 
-    @Test func slowVideoFreezesAtThreeMeans() {
+    @Test("video with a low frame rate freezes after three mean intervals")
+    func freezeAtLowFrameRate() {
         var detector = FreezeDetector()
         var now: Int64 = 0
         for _ in 0..<31 {

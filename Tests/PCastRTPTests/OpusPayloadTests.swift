@@ -21,7 +21,8 @@ import Testing
         }
     }
 
-    @Test func aPacketOfManyFramesIsCounted() {
+    @Test("the frames of a packet with code 3 are counted")
+    func packetOfManyFrames() {
         #expect(toc([0xFB, 3, 0, 0])?.duration == .milliseconds(60))
         #expect(toc([0xFB, 6, 0, 0])?.duration == .milliseconds(120))
         #expect(toc([0xFB, 7, 0, 0]) == nil)
@@ -40,7 +41,8 @@ import Testing
         #expect(toc([0xF8])?.isStereo == false)
     }
 
-    @Test func aPacketIsAPayload() {
+    @Test("one Opus packet is one payload")
+    func onePacketPerPayload() {
         let packets = H264Fixtures.payloads(of: .opus, [0xFC, 1, 2, 3])
         #expect(packets.map(\.bytes) == [[0xFC, 1, 2, 3]])
         #expect(packets[0].isLast)

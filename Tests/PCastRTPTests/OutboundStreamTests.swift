@@ -211,7 +211,8 @@ import Testing
         #expect(drain(&stream, log, at: .at(100)).map(\.sequenceNumber) == [502])
     }
 
-    @Test func withoutARetransmissionStreamNothingIsSentAgain() {
+    @Test("without a retransmission stream no packet is retransmitted")
+    func noRetransmissionStream() {
         var log = PacketLog(capacity: 16)
         append([7, 8], to: &log)
         var stream = stream(retransmission: false)
@@ -221,7 +222,8 @@ import Testing
         #expect(!stream.hasResends)
     }
 
-    @Test func aStreamThatBeginsAtTheEndSendsOnlyWhatComes() {
+    @Test("a stream that begins at the end of the log sends later packets only")
+    func startAtEndOfLog() {
         var log = PacketLog(capacity: 16)
         append([7, 8], to: &log)
         var stream = stream()
@@ -232,7 +234,8 @@ import Testing
         #expect(drain(&stream, log).map(\.sequenceNumber) == [500, 501])
     }
 
-    @Test func theLogGoesOnPastAStreamThatIsNotSent() {
+    @Test("a stream whose next packet the log has overwritten has fallen behind")
+    func overtakenByLog() {
         var log = PacketLog(capacity: 4)
         append([0], to: &log)
         var stream = stream()

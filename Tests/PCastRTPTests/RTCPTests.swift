@@ -25,7 +25,8 @@ import Testing
     /// Whether a datagram may wait to be read, by its first bytes (`DatagramPattern.reports`).
     private func mayWait(_ bytes: [UInt8]) -> Bool { DatagramPattern.reports.contains { $0.matches(bytes.span) } }
 
-    @Test func whatMayWait() throws {
+    @Test("reports and estimates may be deferred, and requests may not")
+    func deferrablePackets() throws {
         let report = write {
             $0.receiverReport(ssrc: 1)
             #expect($0.append(Self.block) == true)

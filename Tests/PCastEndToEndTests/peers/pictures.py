@@ -1,14 +1,14 @@
-"""Judges what a viewer decoded: whether the picture moves and whether there is sound."""
+"""Checks the decoded media of a viewer: whether the video changes and whether there is audio."""
 
 import array
 import math
 
 WIDTH, HEIGHT = 64, 36
-"""Pictures are judged at this size, as luma."""
+"""The size at which the luma of frames is compared."""
 
 
 class FrameJudge:
-    """Counts frames and the mean change of luma (0...255) from one to the next."""
+    """Counts frames and measures the mean change of luma (0...255) between consecutive frames."""
 
     def __init__(self):
         self.frames = 0
@@ -18,7 +18,7 @@ class FrameJudge:
         self._luma = 0.0
 
     def take(self, luma, width, height):
-        """Takes one picture's luma, scaled to WIDTH by HEIGHT, and the size that it was decoded with."""
+        """Adds the luma of a frame, scaled to WIDTH by HEIGHT, and its decoded size."""
         self.frames += 1
         self.size = (width, height)
         self._luma += sum(luma) / len(luma)
@@ -27,7 +27,7 @@ class FrameJudge:
         self._last = luma
 
     def report(self, run, seconds):
-        """Writes the figures and checks that frames came and moved."""
+        """Writes the metrics and checks that frames arrived and changed."""
         change = self._changes / max(1, self.frames - 1)
         run.figures.update(
             framesDecoded=self.frames, framesPerSecond=round(self.frames / seconds, 1), size=self.size,
@@ -37,7 +37,7 @@ class FrameJudge:
 
 
 class AudioJudge:
-    """The root mean square of 16-bit samples (full scale is 1), in all and of the loudest frame."""
+    """Measures the root mean square of 16-bit samples (full scale is 1), overall and of the loudest frame."""
 
     def __init__(self):
         self.frames = 0
@@ -46,7 +46,7 @@ class AudioJudge:
         self._samples = 0
 
     def take(self, samples):
-        """Takes the bytes of some milliseconds of sound."""
+        """Adds the bytes of an audio frame."""
         values = array.array("h")
         values.frombytes(samples[:len(samples) // 2 * 2])
         if not values:
@@ -58,7 +58,7 @@ class AudioJudge:
         self.peak = max(self.peak, math.sqrt(squares / len(values)) / 32768)
 
     def report(self, run, seconds):
-        """Writes the figures and checks that sound came and was not only silence."""
+        """Writes the metrics and checks that audio arrived and was not silent."""
         mean = math.sqrt(self._squares / max(1, self._samples)) / 32768
         run.figures.update(audioFrames=self.frames, audioRMS=round(mean, 5), audioPeakRMS=round(self.peak, 5))
         run.check("at least forty frames of sound a second were decoded", self.frames >= 40 * seconds)

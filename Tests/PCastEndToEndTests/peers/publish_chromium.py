@@ -12,7 +12,7 @@ HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connection
 
 
 def address(options):
-    """The page's address with the codec in its query, and the token in its fragment."""
+    """Returns the page's address with the codec in its query and the token in its fragment."""
     query = {"codec": options.codec}
     address = f"{options.url}{'&' if urllib.parse.urlsplit(options.url).query else '?'}{urllib.parse.urlencode(query)}"
     return f"{address}#token={urllib.parse.quote(options.token, safe='')}" if options.token else address
@@ -87,7 +87,7 @@ def publish(run, options):
             if options.screenshot:
                 page.screenshot(options.screenshot)
             run.figures["problems"] = page.problems
-        # Requests that fail during an outage stand in the console.
+        # The console contains the requests that failed during the outage.
         run.check("no errors in the console", options.outage or options.restart or not page.problems)
         page.click("#stop")
         page.wait(f"{state} == 'not publishing'", 60, "the page to stop")

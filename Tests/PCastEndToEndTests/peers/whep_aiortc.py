@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Watches a stream by WHEP with aiortc: counts decoded frames, how much they change, and how loud the sound is."""
+"""Watches a stream by WHEP with aiortc: measures the number and change of frames and the level of audio."""
 
 import program
 
@@ -49,7 +49,7 @@ class Viewer:
         self.sound.take(bytes(frame.planes[0])[:frame.samples * channels * 2])
 
     def problems(self):
-        """What broke while reading."""
+        """Returns the errors of the readers."""
         return [task.exception() for task in self._tasks if task.done() and task.exception()]
 
 

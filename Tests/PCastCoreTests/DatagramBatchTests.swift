@@ -54,13 +54,13 @@ import Testing
     @Test("a batch states whether several datagrams fit into it")
     func spaceForSeveralDatagrams() {
         var batch = DatagramBatch(byteCapacity: 8 * DatagramBatch.maximumDatagramSize, datagramCapacity: 9)
-        #expect(batch.hasRoom(forAll: 100) == true, "there is no better one than an empty one")
+        #expect(batch.hasRoom(forAll: 100) == true, "an empty batch accepts any number of datagrams")
         batch.commit(length: 1, to: path)
         #expect(batch.hasRoom(forAll: 7) == true)
-        #expect(batch.hasRoom(forAll: 8) == false, "too few bytes")
+        #expect(batch.hasRoom(forAll: 8) == false, "there are too few bytes")
         for _ in 0..<5 { batch.commit(length: 1, to: path) }
         #expect(batch.hasRoom(forAll: 3) == true)
-        #expect(batch.hasRoom(forAll: 4) == false, "too few entries")
+        #expect(batch.hasRoom(forAll: 4) == false, "there are too few entries")
     }
 
     @Test("a batch is full when the largest datagram does not fit")

@@ -83,7 +83,9 @@ struct SourceTests {
         SyntheticVideoSource(dimensions: Dimensions(width: 64, height: 36)).stop()
         let source = SyntheticAudioSource()
         let (frames, continuation) = AsyncStream<AudioFrame>.makeStream()
-        try source.start(deliver: { continuation.yield($0) }, ended: { _ in Issue.record("it was stopped") })
+        try source.start(
+            deliver: { continuation.yield($0) }, ended: { _ in Issue.record("a stopped source must not report an end") }
+        )
         for await _ in frames { break }
         source.stop()
         continuation.finish()

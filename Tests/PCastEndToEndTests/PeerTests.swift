@@ -39,7 +39,7 @@ extension EndToEnd {
                     known.insert(stream)
                 }
                 try await platform.program.end()
-                #expect(lossy.isEmpty || !load.isBearable(), "on loopback nothing is lost")
+                #expect(lossy.isEmpty || !load.isBearable(), "packets were lost on loopback")
                 #expect(!FileManager.default.fileExists(atPath: "/run/netns/\(network)"))
             }
         }
@@ -95,8 +95,8 @@ extension EndToEnd {
             switch figures["srtpProfile"].text {
             case let profile? where peer.hasPrefix("aiortc"):
                 #expect(profile.hasPrefix("SRTP_AEAD_AES_"), "\(peer)")
-            case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) knows counter mode only")
-            case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) tells its profile")
+            case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) supports counter mode only")
+            case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) reports its profile")
             }
             if let lost = figures["videoPacketsLost"].number, lost != 0 { lossy.append("\(peer): \(lost)") }
         }

@@ -33,7 +33,7 @@ extension EndToEnd {
                 }
                 publisher.send(SIGINT)
                 #expect(try await publisher.exitStatus() == 0)
-                #expect(dropped == 0 || !load.isBearable(), "none is dropped when it wakes")
+                #expect(dropped == 0 || !load.isBearable(), "no frame is dropped when the encoder resumes")
             }
         }
 

@@ -131,7 +131,7 @@ extension EndToEnd {
                     ["timeline", "position"].first { line.contains("\"event\":\"\($0)\"") }
                 }
                 let earlier = try #require(names.firstIndex(of: "timeline"))
-                #expect(earlier >= 2, "two seconds of it were played before: \(names)")
+                #expect(earlier >= 2, "two seconds were played before: \(names)")
                 #expect(
                     player.events("position").first?["timecode"].text?.hasPrefix("2026-05-01T12:00:0") == true)
             }

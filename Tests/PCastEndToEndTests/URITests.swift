@@ -73,7 +73,7 @@ extension EndToEnd {
                 #expect(try await file.loudness() > -60)
                 let stamps = try await file.stamps()
                 #expect(stamps.count > 60)
-                #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
+                #expect(stamps.count { $0 == nil } == 0, "each frame has its time strip")
 
                 // The receiver has ended.
                 let end = await pushed.ended
@@ -134,7 +134,7 @@ extension EndToEnd {
                     streamToken: try await platform.token("publish", "publish-uri"),
                     uri: "srt://0.0.0.0:\(port)?mode=listener", connectOptions: ConnectOptions(isDetached: true))
                 await platform.pcast.shutdown()
-                let worker = try #require(platform.workers.first, "it is detached from its client")
+                let worker = try #require(platform.workers.first, "the detached job has no worker")
                 platform.local.program.send(SIGKILL)
                 let end = ContinuousClock.now + .seconds(15)
                 while worker.isRunning, ContinuousClock.now < end {
@@ -167,7 +167,7 @@ extension EndToEnd {
             #expect(try await file.track("audio").codec == "aac")
             let stamps = try await file.stamps()
             #expect(stamps.count > 45)
-            #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
+            #expect(stamps.count { $0 == nil } == 0, "each frame has its time strip")
             #expect(!platform.local.program.report.contains("hidden-key"))
         }
 

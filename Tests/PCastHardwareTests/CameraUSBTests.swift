@@ -105,7 +105,9 @@ extension Hardware {
             configuration.flashMode = .alwaysOn
             #expect(Set(recording.source.apply(configuration).keys) == [.autoFocusTarget, .flashMode])
             recording.source.stop()
-            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1, "as it was before")
+            #expect(
+                try CameraBench.value(node, "focus_automatic_continuous") == 1,
+                "the control must have its previous value")
         }
 
         /// Runs `body` with a camera that encodes its frames: FFmpeg writes them into a loopback device.

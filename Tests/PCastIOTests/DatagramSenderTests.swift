@@ -178,7 +178,7 @@ struct DatagramSenderTests {
         var receiver = DatagramReceiver()
         // The kernel starts to record times shortly after the first socket requests them.
         for attempt in 1... {
-            try #require(attempt <= 1_000, "the kernel notes when datagrams come")
+            try #require(attempt <= 1_000, "the kernel did not record arrival times")
             peer.send([0], to: socket.address)
             Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
             #expect(receiver.receive(from: socket) == 1)

@@ -100,7 +100,7 @@ struct StreamTests {
         for _ in 0..<kept {
             let frame = peer.read(1026)
             guard frame.count == 1026, frame[0] == 4, frame[1] == 0, frame[2...].allSatisfy({ $0 == frame[2] }) else {
-                Issue.record("a frame is torn")
+                Issue.record("a frame is incomplete")
                 return
             }
         }
@@ -255,7 +255,7 @@ struct StreamTests {
             return
         }
         guard let arrived = first.giveAway(connection, from: frame, poller) else {
-            Issue.record("the connection stays")
+            Issue.record("the connection was not transferred")
             return
         }
         let adopted = second.adopt(arrived, poller)

@@ -37,7 +37,7 @@ import Testing
             for offer in wrong + [receiving.replacing("recvonly", with: "inactive")] {
                 let answer = try await platform.post(door, offer)
                 #expect(answer.status == 400)
-                #expect(answer.body.contains("recvonly"), "it says what is expected")
+                #expect(answer.body.contains("recvonly"), "the error states what is expected")
             }
             #expect(try await platform.figure("pcast_viewers") == 0)
             #expect(try await platform.figure("pcast_streams") == 1)

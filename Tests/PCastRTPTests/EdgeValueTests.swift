@@ -37,7 +37,7 @@ import Testing
         guard
             case .senderReport(let information, _)? = packets(words(0x80C8_0006, 1, half, half, half, half, half)).first
         else {
-            Issue.record("no sender report")
+            Issue.record("there is no sender report")
             return
         }
         #expect(information.ntpTimestamp == time && information.packetCount == half)

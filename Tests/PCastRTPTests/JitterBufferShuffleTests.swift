@@ -34,7 +34,7 @@ import Testing
         for arrival in arrivals {
             while let deadline = buffer.deadline, deadline <= .at(arrival.time) {
                 frames += buffer.frames(at: deadline)
-                #expect(buffer.deadline != deadline, "a deadline that passes is dealt with")
+                #expect(buffer.deadline != deadline, "a deadline that has passed is handled")
             }
             buffer.insert(arrival.packet, at: .at(arrival.time))
             frames += buffer.frames(at: .at(arrival.time))

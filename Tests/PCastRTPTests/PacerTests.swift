@@ -19,7 +19,7 @@ import Testing
                 #expect(deadline > now)
                 now = deadline
             } else {
-                Issue.record("held back, and no deadline")
+                Issue.record("packets are queued without a deadline")
                 return times
             }
         }
@@ -61,7 +61,7 @@ import Testing
         // Mbit/s.
         var pacer = Pacer(target: .kilobits(2_500))
         #expect(whole(8, by: &pacer, at: Self.start) == 8)
-        #expect(whole(3, by: &pacer, at: Self.start) == 0, "nothing behind it, before its time")
+        #expect(whole(3, by: &pacer, at: Self.start) == 0, "no packet may be sent before its time")
         #expect(whole(8, by: &pacer, at: Self.start + .milliseconds(10)) == 8)
         #expect(whole(11, by: &pacer, at: Self.start + .milliseconds(100)) == 3)
         // At most sixteen packets leave at once, however wide the path is.

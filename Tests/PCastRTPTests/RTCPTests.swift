@@ -78,7 +78,7 @@ import Testing
                 0, 0, 0, 5, 0, 0, 2, 0x58,
             ] + Self.blockBytes)
         guard case .senderReport(let read, let blocks) = try #require(read(bytes).first) else {
-            Issue.record("not a sender report")
+            Issue.record("the packet is not a sender report")
             return
         }
         #expect(read == information)
@@ -99,7 +99,7 @@ import Testing
         #expect(bytes[..<8] == [0x9F, 201, 0, 187, 0, 0, 0, 9])
         #expect(Array(bytes[8..<32]) == Self.blockBytes)
         guard case .receiverReport(9, let blocks) = try #require(read(bytes).first) else {
-            Issue.record("not a receiver report")
+            Issue.record("the packet is not a receiver report")
             return
         }
         #expect(blocks.block(30, in: bytes) == Self.block)
@@ -126,7 +126,7 @@ import Testing
         let bytes = write { $0.sourceDescription(ssrc: 7, cname: Array(name.utf8).span) }
         #expect(bytes == expected)
         guard case .sourceDescription(let description) = try #require(read(bytes).first) else {
-            Issue.record("not a source description")
+            Issue.record("the packet is not a source description")
             return
         }
         var names: [String] = []
@@ -142,7 +142,7 @@ import Testing
             0x82, 202, 0, 6, 0, 0, 0, 7, 2, 1, 0x7A, 1, 1, 0x61, 0, 0, 0, 0, 0, 8, 1, 2, 0x62, 0x63, 0, 0, 0, 0,
         ]
         guard case .sourceDescription(let description) = try #require(read(bytes).first) else {
-            Issue.record("not a source description")
+            Issue.record("the packet is not a source description")
             return
         }
         var names: [UInt32: [UInt8]] = [:]
@@ -155,7 +155,7 @@ import Testing
         let bytes = write { $0.goodbye(ssrc: 0x0A0B_0C0D) }
         #expect(bytes == [0x81, 203, 0, 1, 0x0A, 0x0B, 0x0C, 0x0D])
         guard case .goodbye(let goodbye) = try #require(read(bytes).first) else {
-            Issue.record("not a goodbye")
+            Issue.record("the packet is not a BYE")
             return
         }
         #expect(goodbye.count == 1)
@@ -232,7 +232,7 @@ import Testing
         let bytes = write { $0.fullIntraRequest(senderSSRC: 1, mediaSSRC: 2, sequenceNumber: 200) }
         #expect(bytes == [0x84, 206, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 200, 0, 0, 0])
         guard case .fullIntraRequest(let request) = try #require(read(bytes).first) else {
-            Issue.record("not a full intra request")
+            Issue.record("the packet is not a full intra request")
             return
         }
         #expect(request.count == 1)
@@ -280,7 +280,7 @@ import Testing
         guard packets.count == 2, case .extendedReport(let question) = packets[0],
             case .extendedReport(let answer) = packets[1]
         else {
-            Issue.record("not two extended reports")
+            Issue.record("the packet does not contain two extended reports")
             return
         }
         #expect(question.receiverReferenceTime(in: bytes) == 0x1122_3344_5566_7788)
@@ -318,7 +318,7 @@ import Testing
     func padding() {
         let good: [UInt8] = [0xA1, 203, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4]
         guard case .goodbye(let goodbye)? = read(good).first else {
-            Issue.record("not a goodbye")
+            Issue.record("the packet is not a BYE")
             return
         }
         #expect(goodbye.count == 1)

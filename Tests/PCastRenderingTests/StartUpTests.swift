@@ -151,7 +151,7 @@ struct StartUpTests {
         #expect(summary.timeToLiveEdge == .milliseconds(125))
         #expect(summary.startUpFramesRendered == 5)
         #expect(summary.startUpLatencyMaximum == .milliseconds(1_000))
-        #expect(summary.latencyP99 == .microseconds(984_100), "the whole run has them all")
+        #expect(summary.latencyP99 == .microseconds(984_100), "the whole run contains all of them")
         #expect(summary.steadyLatencyP50 == .microseconds(20_100) && summary.steadyLatencyP99 == .microseconds(20_100))
         #expect(
             meter.statistics(lastSecondBefore: start).timeToLiveEdge == nil, "the last second has none")

@@ -72,7 +72,8 @@ struct JoiningTests {
         let lags = viewer.videoTimes.enumerated().map { $1 - broadcast.instants[$0] }
         let caughtUp = try #require(lags.firstIndex { $0 <= .milliseconds(30) })
         #expect(viewer.videoTimes[caughtUp] - first <= .milliseconds(200))
-        #expect(lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "and stays so")
+        #expect(
+            lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "the viewer must stay at the live edge")
     }
 
     @Test("if a publisher's first packets are lost, a key frame is requested as soon as a viewer waits")

@@ -79,7 +79,7 @@ struct LayerSwitchTests {
         #expect(!layers.isChanging && layers.needsSteps)
         let joined = layers
         #expect(step(old, position: 10, after: 1) == .stay, "the key frame is sent")
-        #expect(step(old, between: false, position: 12, after: 2) == .stay, "to its end")
+        #expect(step(old, between: false, position: 12, after: 2) == .stay, "the frame is sent completely")
         #expect(step(old, position: 15, after: 3) == .hold)
         let newer = Self.keyFrame(40, at: Self.start + .milliseconds(50))
         #expect(step(newer, position: 15, after: 50) == .change(to: 0))

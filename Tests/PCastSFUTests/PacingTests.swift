@@ -243,7 +243,7 @@ struct PacingTests {
         #expect(estimate.acknowledged != nil)
         let place = network.sfu.places[viewer.id]
         guard case .viewer(let index)? = place else {
-            Issue.record("no such viewer")
+            Issue.record("the viewer does not exist")
             return
         }
         let viewed = network.sfu.viewers[index].sender.estimate

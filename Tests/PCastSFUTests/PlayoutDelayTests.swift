@@ -16,7 +16,7 @@ struct PlayoutDelayTests {
         var broadcast = Broadcast(.vp8)
         broadcast.send(20, from: publisher, by: network)
         let asked = try #require(free.connection.statistics.playoutDelay)
-        #expect(asked.minimum == .zero && asked.maximum == .zero, "the way is calm")
+        #expect(asked.minimum == .zero && asked.maximum == .zero, "the path has low jitter")
         let longer = try #require(buffered.connection.statistics.playoutDelay)
         #expect(longer.minimum == .milliseconds(500) && longer.maximum == .seconds(10))
     }

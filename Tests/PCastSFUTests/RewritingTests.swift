@@ -125,7 +125,7 @@ struct RewritingTests {
         network.settleRelay()
         layers.send(low: Layers.withoutSets(0), high: Layers.picture(1))
         for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
-        #expect(viewer.packets.last?.payload.last == 1, "the best layer goes on until the other one can be decoded")
+        #expect(viewer.packets.last?.payload.last == 1, "the best layer continues until the other one can be decoded")
         layers.send(low: Layers.keyFrame(0), high: Layers.picture(1))
         for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
         let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)

@@ -186,7 +186,7 @@ struct SourceTests {
         let requests = stage.publisher.hears { if case .negativeAcknowledgement = $0 { true } else { false } }
         #expect(requests > 1)
         #expect(frames <= 30, "within a second")
-        #expect(stage.seen == whole, "nothing is shown that cannot be decoded")
+        #expect(stage.seen == whole, "no undecodable frame is shown")
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         video.send(from: stage.publisher, by: stage.network)
         stage.network.run(for: .milliseconds(200))

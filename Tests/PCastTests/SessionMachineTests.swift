@@ -141,7 +141,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.answerAuthentication(status: "unauthorized", session: "")
         #expect(pair.events == [.authenticated(.unauthorized, nil)])
         guard case .failure(let error)? = pair.startResults.first else {
-            Issue.record("the start has to fail")
+            Issue.record("the start did not fail")
             return
         }
         #expect(error.status == .unauthorized)
@@ -163,7 +163,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.connect()
         pair.exchange()
         guard case .authenticate(let message)? = pair.asked.first?.1 else {
-            Issue.record("authentication comes first")
+            Issue.record("the first message is not the authentication")
             return
         }
         #expect(message.sessionID == "session-1")
@@ -228,7 +228,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         next.connect()
         next.exchange()
         guard case .authenticate(let message)? = next.asked.first?.1 else {
-            Issue.record("authentication comes first")
+            Issue.record("the first message is not the authentication")
             return
         }
         #expect(message.sessionID == "session-1")
@@ -263,7 +263,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.connect()
         pair.exchange()
         guard case .authenticate(let message)? = pair.asked.first?.1 else {
-            Issue.record("authentication comes first")
+            Issue.record("the first message is not the authentication")
             return
         }
         #expect(!message.hasSessionID)

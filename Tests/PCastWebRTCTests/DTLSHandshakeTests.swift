@@ -185,7 +185,7 @@ struct DTLSHandshakeTests {
             }
             network.run()
             if seed % 2 == 0 {
-                #expect(ends.client.keys != nil && ends.server.keys != nil, "garbage did harm, seed \(seed)")
+                #expect(ends.client.keys != nil && ends.server.keys != nil, "garbage broke the handshake, seed \(seed)")
             }
             if ends.client.keys != nil && ends.server.keys != nil { established += 1 }
         }

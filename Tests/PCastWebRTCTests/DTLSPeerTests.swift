@@ -55,7 +55,7 @@ struct DTLSPeerTests {
         #expect(deceived.state == .failed(.fingerprintMismatch))
         let other = isServerDeceived ? honest.client : honest.server
         guard case .failed(.protocolError) = other.state else {
-            Issue.record("the other end is \(other.state)")
+            Issue.record("the peer is \(other.state)")
             return
         }
         #expect(network.now - start < .milliseconds(500))

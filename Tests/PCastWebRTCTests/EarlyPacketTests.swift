@@ -87,7 +87,7 @@ struct EarlyPacketTests {
             #expect(length == nil)
         }
         let rejected = pair.client.rejected
-        #expect(rejected == 0, "nobody is blamed for them")
+        #expect(rejected == 0, "early packets must not be counted as rejected")
         let none = pair.client.takeEarlyPacket()
         #expect(none == nil)
         let held = pair.held

@@ -147,15 +147,15 @@ import Testing
                 count = agent.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &generator)
             }
         }
-        #expect(probe(&agent, path(2), start).isEmpty, "before any check there is no peer to look for")
+        #expect(probe(&agent, path(2), start).isEmpty, "before the first check there is no peer to probe")
         _ = agent.handleMessage(check(), from: path(1), at: start)
-        #expect(probe(&agent, path(1), start).isEmpty, "the selected path needs none")
+        #expect(probe(&agent, path(1), start).isEmpty, "the selected path needs no probe")
         let bytes = probe(&agent, path(2), start)
         let request = try #require(parsedSTUN(bytes))
         #expect(request.recipient(bytes) == client.ufrag && request.verify(bytes, key: Array(client.password.utf8)))
-        #expect(probe(&agent, path(2), start + .milliseconds(100)).isEmpty, "one at a time")
+        #expect(probe(&agent, path(2), start + .milliseconds(100)).isEmpty, "one probe at a time")
         let again = probe(&agent, path(2), start + .milliseconds(300))
-        #expect(parsedSTUN(again)?.transactionID == request.transactionID, "the answer may take longer")
+        #expect(parsedSTUN(again)?.transactionID == request.transactionID, "a late response is accepted")
 
         let identifier = request.transactionID
         let answer = { (key: String) in
@@ -245,7 +245,7 @@ import Testing
         let ready = agent.handleMessage(check(local: newServer, remote: newClient), from: path(2), at: start)
         #expect(ready.outcome.newlySelectedPath == path(2))
         #expect(!agent.handleMessage(check(), from: path(1), at: start).outcome.isAuthenticated)
-        #expect(agent.isValidated(path(1)), "media on its way still arrives")
+        #expect(agent.isValidated(path(1)), "media in flight still arrives")
     }
 
     @Test("on one 5-tuple the ufrag distinguishes a reloaded page from the previous one")
@@ -273,7 +273,7 @@ import Testing
         #expect(agent.takePathToClose(at: later) == path(9, tcp: 3))
         #expect(agent.takePathToClose(at: later) == nil && agent.isValidated(path(9, tcp: 2)))
         _ = agent.handleMessage(check(), from: path(1), at: later)
-        #expect(agent.takePathToClose(at: later) == nil, "it may be wanted back")
+        #expect(agent.takePathToClose(at: later) == nil, "the previous path may be used again")
         #expect(agent.deadline(after: later + .milliseconds(6_000)) == later + .milliseconds(10_000))
         #expect(agent.takePathToClose(at: later + .milliseconds(10_000)) == path(9, tcp: 2))
     }

@@ -22,7 +22,7 @@ struct SRTPTests {
         #expect(protect(2000, 3) != nil)
         #expect(protect(1500, 4) != nil)
         #expect(protect(1500, 4) == nil)
-        #expect(protect(101, 5) == nil, "1899 back: whether it was used is forgotten")
+        #expect(protect(101, 5) == nil, "1899 packets back: its use is no longer known")
         #expect(protect(977, 6) != nil)
         #expect(sender.refusals == 3)
     }

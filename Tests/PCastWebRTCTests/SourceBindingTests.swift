@@ -138,7 +138,7 @@ struct SourceBindingTests {
                 control, in: goodbye.span, wallTime: WallTime(nanosecondsSinceEpoch: 0), at: stage.now)
         }
         for number in 101..<110 as Range<UInt16> { #expect(try stage.receive(number, ssrc: 0x8AE) != nil) }
-        #expect(try stage.receive(5, ssrc: 77, mid: "") == nil, "it is no longer known to have left")
+        #expect(try stage.receive(5, ssrc: 77, mid: "") == nil, "the BYE of the source is forgotten")
     }
 
     @Test("a layer's new SSRC is found by its RID at once, and so is that of its retransmissions")

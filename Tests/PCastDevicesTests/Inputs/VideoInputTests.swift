@@ -46,7 +46,7 @@ struct VideoInputTests {
         greedy.constraints[.width] = [DeviceConstraint(.number(20_000), kind: .min)]
         do throws(DeviceError) {
             try input.apply(greedy)
-            Issue.record("it was granted")
+            Issue.record("an unsatisfiable request was accepted")
         } catch {
             guard case .unmet(let failure) = error else {
                 Issue.record("\(error)")

@@ -279,7 +279,7 @@ struct ScreenSourceTests {
         #expect(Screens.enumerate(display: server.display).isEmpty)
         do throws(DeviceError) {
             _ = try ScreenSource(.init(display: server.display))
-            Issue.record("there is no server")
+            Issue.record("a screen source was created without an X server")
         } catch {
             guard case .notFound(_, let place) = error else {
                 Issue.record("\(error)")
@@ -358,7 +358,7 @@ struct ScreenSourceTests {
             deliver: { [weak source] _ in
                 source?.stop()
                 continuation.finish()
-            }, ended: { _ in Issue.record("it was stopped") })
+            }, ended: { _ in Issue.record("a stopped source must not report an end") })
         for await _ in stopped {}
         source.stop()
     }

@@ -197,7 +197,7 @@ struct SystemAudioTests {
                 count.withLock { $0 += 1 }
                 source?.stop()
                 continuation.finish()
-            }, ended: { _ in Issue.record("it was stopped") })
+            }, ended: { _ in Issue.record("a stopped source must not report an end") })
         for await _ in stopped {}
         source.stop()
         #expect(count.withLock { $0 } == 1)

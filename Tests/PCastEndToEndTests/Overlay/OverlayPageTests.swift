@@ -37,7 +37,7 @@ extension EndToEnd {
                 let gap = Self.longestGap(stage.screen, after: shown)
                 let otherGap = Self.longestGap(otherScreen, after: otherShown)
                 #expect(
-                    gap <= otherGap + StampedProgramme.rate / 2, "\(gap) pictures, and \(otherGap) without an overlay")
+                    gap <= otherGap + StampedProgramme.rate / 2, "\(gap) frames, and \(otherGap) without an overlay")
                 other.reset()
                 await other.settled()
 

@@ -8,7 +8,7 @@ import Testing
 struct QualityScenes: Sendable {
     @TaskLocal static var shared: QualityScenes?
 
-    static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
+    static func current() throws -> QualityScenes { try #require(shared, "the suite has no scenes") }
 
     /// The publisher's uplink gets narrow until it carries only audio, and then nothing. The viewer's network is good.
     let narrowUplink: Scene

@@ -12,7 +12,7 @@ struct SharedPlatform: Sendable {
 
     @TaskLocal static var shared: SharedPlatform?
 
-    static func current() throws -> SharedPlatform { try #require(shared, "the suite has a platform") }
+    static func current() throws -> SharedPlatform { try #require(shared, "the suite has no platform") }
 
     static func start(in place: TestWorkspace) async throws -> SharedPlatform {
         let platform = try await LocalPlatform.start(
@@ -131,7 +131,7 @@ struct SharedPlatformTrait: SuiteTrait, TestScoping {
         try await TestWorkspace.run { place in
             let shared = try await SharedPlatform.start(in: place)
             try await SharedPlatform.$shared.withValue(shared) { try await function() }
-            #expect(shared.platform.program.isRunning, "the platform outlasts its tests")
+            #expect(shared.platform.program.isRunning, "the platform ended before its tests")
         }
     }
 }

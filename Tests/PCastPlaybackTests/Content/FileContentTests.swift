@@ -170,7 +170,7 @@ struct FileContentTests {
             } catch { return error }
         }
         guard case .unreachable? = failure("\(folder.path)/nothing.mp4") else {
-            Issue.record("a file that is not there is reached")
+            Issue.record("a missing file was not reported as unreachable")
             return
         }
         #expect(failure("gopher://host/film") == .unsupportedAddress("gopher://host/film"))

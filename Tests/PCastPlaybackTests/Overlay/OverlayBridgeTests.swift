@@ -61,7 +61,7 @@ struct OverlayBridgeTests {
             served.overlay.post(.appMessage("{\"event\":\"news\",\"metadata\":{\"text\":\"\(text)\"}}"))
             #expect(await page.next("news") != nil)
         }
-        #expect(served.overlay.pageCount == 2, "it is told goodbye first")
+        #expect(served.overlay.pageCount == 2, "the page counts until it has received the end")
         opening.finish()
         await deaf.end()
         #expect(deaf.count("news") < said && page.count("news") == said)

@@ -143,7 +143,7 @@ struct OverlayNotificationTests {
                 .playerTime(OverlayTime(timecode: 5)), .bridgeMute(true), .playerVolume(30),
             ])
         #expect(plugin.calls == ["create a", "load", "mute true"])
-        #expect(otherPlugin.calls == ["create b", "load", "mute true"], "an application speaks to all of them")
+        #expect(otherPlugin.calls == ["create b", "load", "mute true"], "an application sends to all of them")
         #expect(plugin.received.map(\.name) == [.playerTime, .bridgeMute, .playerVolume])
         #expect(otherPlugin.received.map(\.name) == [.playerTime, .bridgeMute])
         // No other message follows: the next one is the next to be posted.

@@ -20,7 +20,7 @@ struct EdgePursuitTests {
     func steps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
-        #expect(run(&pursuit, Array(repeating: 0.25, count: 100)) == [], "as far behind as a part is long")
+        #expect(run(&pursuit, Array(repeating: 0.25, count: 100)) == [], "the distance is the duration of a part")
         #expect(run(&pursuit, Array(repeating: 0.6, count: 30), from: 20) == [.play(rate: EdgePursuit.rate)])
         #expect(pursuit.isFaster)
         #expect(run(&pursuit, [0.5, 0.3, 0.06], from: 30) == [])

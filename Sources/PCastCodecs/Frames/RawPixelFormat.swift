@@ -86,14 +86,14 @@ public enum RawPixelFormat: String, CaseIterable, Sendable {
         return width
     }
 
-    /// Returns the minimum number of bytes of a picture. Padding after the last row and an odd last column or row do
+    /// Returns the minimum number of bytes of a frame. Padding after the last row and an odd last column or row do
     /// not count.
     ///
     /// - Parameters:
     ///   - dimensions: The size that the device reports, which may be odd.
     ///   - stride: The number of bytes per row of the first plane (V4L2's `bytesperline`); 0 for rows without padding.
-    /// - Returns: The number of bytes; nil for an empty picture, more than 16,384 pixels in width or height, or a
-    ///   stride that is shorter than a row or longer than 1 MiB.
+    /// - Returns: The number of bytes. It is nil for an empty frame or more than 16,384 pixels in width or height, and
+    ///   for a stride that is shorter than a row or longer than 1 MiB.
     public func minimumByteCount(dimensions: Dimensions, stride: Int) -> Int? {
         RawFrameLayout(self, dimensions: dimensions, stride: stride)?.byteCount
     }

@@ -21,8 +21,8 @@ public struct Pacer: Sendable {
     private static let congestedCatchUp = 0.8
     /// The maximum duration of a burst.
     static let burst = TimeSpan.milliseconds(5)
-    /// The maximum duration of a frame that is sent at once, which is 40 ms of the target and thus about a frame of a
-    /// stream that the path just carries. It has at most sixteen packets. libwebrtc has a similar burst
+    /// The maximum duration of a frame that is sent at once. It is 40 ms of the target, which is about a frame of a
+    /// stream that uses the whole bandwidth of the path. It has at most sixteen packets. libwebrtc has a similar burst
     /// (`SetSendBurstInterval`).
     static let whole = TimeSpan.milliseconds(16)
     /// The maximum size of a frame that is sent at once, in bytes.

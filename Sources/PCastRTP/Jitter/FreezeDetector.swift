@@ -1,7 +1,7 @@
 public import PCastCore
 
-/// Counts freezes of video as defined by W3C webrtc-stats (`freezeCount`): an interval of at least three times the
-/// mean, and at least 150 ms longer, where the mean is over the last 30 intervals.
+/// Counts freezes of video as defined by W3C webrtc-stats (`freezeCount`). A freeze is an interval of at least three
+/// times the mean that is also at least 150 ms longer. The mean is that of the last 30 intervals.
 public struct FreezeDetector: Sendable {
     /// The number of intervals in the mean.
     private static let window = 30

@@ -32,8 +32,8 @@ public struct PacketLog: ~Copyable {
         /// The header extension elements that are forwarded unchanged.
         public let forwarded: RTPExtensionValues
 
-        /// The sequence number of an entry that is not a packet of the source: lower than any other, so that outgoing
-        /// streams skip it, but without a risk of overflow.
+        /// The sequence number of an entry that is not a packet of the source. It is lower than any other, so that
+        /// outgoing streams skip it, but has no risk of overflow.
         static let unnumbered: Int64 = -(1 << 48)
 
         /// Creates an entry.

@@ -1,5 +1,5 @@
-/// Divides a VP8 frame into RTP payloads of equal size (RFC 7741), all of which have partition index 0, because
-/// receivers other than decoders only need to know where a frame begins.
+/// Divides a VP8 frame into RTP payloads of equal size (RFC 7741). All have partition index 0, because receivers other
+/// than decoders only need to know where a frame begins.
 public struct VP8Packetizer {
     private let bytes: UnsafeRawBufferPointer
     /// The picture ID; nil for none.

@@ -45,7 +45,7 @@ import Testing
         #expect(try #require(found).hasPrefix(reason))
     }
 
-    @Test("an encoder that ignores requests for key frames fails the trial") func deaf() throws {
+    @Test("an encoder that ignores requests for key frames fails the trial") func ignoresKeyFrameRequests() throws {
         let encoder = DeafEncoder(try Self.open(Self.model()))
         #expect(try HardwareEncoderTrial.failure(of: encoder) == "it makes no key frame when it is asked for one")
     }

@@ -112,7 +112,8 @@ struct StreamTests {
         if let connection = connections.ready(number, event, poller) { connections.admitPeer(connection) }
     }
 
-    @Test("without capacity the oldest unauthenticated connection is closed, and no peer's") func strangers() throws {
+    @Test("without capacity the oldest unauthenticated connection is closed, and no peer's")
+    func closesOldestUnauthenticated() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
         var connections = TCPConnections(capacity: 4)

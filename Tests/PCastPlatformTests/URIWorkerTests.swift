@@ -149,7 +149,7 @@ struct URIWorkerTests {
     }
 
     @Test("a worker that dies later ends its stream as failed")
-    func death() async throws {
+    func exitAfterStart() async throws {
         // The worker lives as long as a file, which the test deletes after its stream has begun.
         let life = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
         try Data().write(to: life)

@@ -189,7 +189,7 @@ struct PublisherQualityTests {
     // MARK: Other causes
 
     @Test("a camera that is covered, removed or paused is not a network problem")
-    func ownDoing() {
+    func localInterruptions() {
         for isSaid in [true, false] {
             var uplink = Uplink()
             uplink.run(10)
@@ -244,7 +244,7 @@ struct PublisherQualityTests {
     }
 
     @Test("AudioOnly, NetworkLimited also if the viewers' bandwidth permits no video and it is paused")
-    func restedForViewers() {
+    func pausedForViewerBandwidth() {
         var uplink = Uplink()
         uplink.run(10)
         uplink.isLowered = true
@@ -296,7 +296,7 @@ struct PublisherQualityTests {
     // MARK: Hysteresis
 
     @Test("an estimate around a threshold changes no row twice")
-    func swings() {
+    func varyingEstimate() {
         var uplink = Uplink()
         uplink.run(10)
         for round in 0..<60 {
@@ -311,7 +311,7 @@ struct PublisherQualityTests {
     }
 
     @Test("a short dip is not reported, and neither is a stall of 200 ms")
-    func dips() {
+    func shortDecreases() {
         var uplink = Uplink()
         uplink.run(10)
         for _ in 0..<20 {

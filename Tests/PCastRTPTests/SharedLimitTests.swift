@@ -67,7 +67,7 @@ struct SharedLimitTests {
     }
 
     @Test("a short dip of the viewers' bandwidth has no effect")
-    func dip() {
+    func shortDecrease() {
         var audience = Audience(estimates: [100], limited: 0)
         for _ in 0..<20 {
             audience.limited = 1

@@ -77,7 +77,7 @@ struct ViewerQualityTests {
     }
 
     @Test("NoData, DownloadLimited: the bandwidth permits nothing")
-    func noRoom() {
+    func noDataDownloadLimited() {
         var downlink = Downlink()
         downlink.run(10)
         downlink.selection = .nothing

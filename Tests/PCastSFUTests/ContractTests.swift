@@ -76,7 +76,7 @@ struct ContractTests {
     }
 
     @Test("forty viewers wake the thread no more often than one, because their deadlines are deferred to frames")
-    func company() throws {
+    func deferredDeadlines() throws {
         let one = try wakes(viewers: 1)
         #expect(try wakes(viewers: 40) == one)
         // These are the publisher's own reviews each second.

@@ -107,7 +107,7 @@ struct LayerTests {
     }
 
     @Test("a viewer's picture loss indication is forwarded for its layer only")
-    func picksUpLoss() throws {
+    func forwardsPictureLossIndication() throws {
         var scene = try Scene()
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)

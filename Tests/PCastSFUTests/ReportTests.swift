@@ -49,7 +49,7 @@ struct ReportTests {
     }
 
     @Test("reports are sent with packets, and alone if there are none")
-    func company() throws {
+    func reportsAccompanyPackets() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         let viewer = try network.scriptViewer()

@@ -88,7 +88,7 @@ struct SourceTests {
     }
 
     @Test("an SSRC whose packets have the MID takes over at once without loss, and numbers continue")
-    func takenOverByMID() throws {
+    func sourceTakeoverByMID() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
         let viewer = try network.scriptViewer()

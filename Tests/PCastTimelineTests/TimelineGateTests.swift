@@ -172,7 +172,7 @@ struct TimelineGateTests {
     }
 
     @Test("the events depend only on the log and the time, not on previous times", arguments: 0..<20)
-    func anyWay(seed: Int) throws {
+    func independentOfPreviousTimes(seed: Int) throws {
         var chance = SeededGenerator(seed: UInt64(seed) &* 0x9E37_79B9)
         let script = try randomLog(&chance)
         var release = TimelineCursor()

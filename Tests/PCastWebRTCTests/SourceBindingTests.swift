@@ -91,7 +91,7 @@ struct SourceBindingTests {
     }
 
     @Test("an SSRC that changes with each packet causes at most ten restarts per second")
-    func storm() throws {
+    func restartLimit() throws {
         var stage = try Stage()
         var restarts = 0
         for number in 0..<1_000 as Range<UInt16> {

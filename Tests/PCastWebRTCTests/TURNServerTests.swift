@@ -149,7 +149,7 @@ struct TURNServerTests {
     }
 
     @Test("a client that received weaker algorithms than offered is refused: 400")
-    func bidDown() throws {
+    func downgradedAlgorithms() throws {
         var stage = TURNStage()
         stage.connect(1)
         let credentials = TURNStage.credentials()

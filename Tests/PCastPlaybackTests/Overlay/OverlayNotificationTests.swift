@@ -184,7 +184,7 @@ struct OverlayNotificationTests {
     }
 
     @Test("a plugin is notified of its creation once, whenever it is added")
-    func latecomers() async throws {
+    func latePlugins() async throws {
         for turn in 0..<200 {
             let overlay = try Overlay(program: "final", player: ScriptedPlugin(), center: NotificationCenter())
             let plugins = (0..<4).map { _ in ScriptedPlugin() }

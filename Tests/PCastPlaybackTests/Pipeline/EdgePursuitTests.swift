@@ -29,7 +29,7 @@ struct EdgePursuitTests {
     }
 
     @Test("an edge that advances in leaps is not pursued")
-    func leaps() {
+    func edgeThatJumps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
         let saw = (0..<200).map { 1.9 - Double($0 % 20) / 10 }
@@ -37,7 +37,7 @@ struct EdgePursuitTests {
     }
 
     @Test("a player that seeked back is not moved, and one that stalled pursues less")
-    func peace() {
+    func pursuesLessAfterSeekOrStall() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .seconds(20 as Int64), holdBack: Self.holdBack)
         #expect(run(&pursuit, Array(repeating: 20, count: 50)) == [])

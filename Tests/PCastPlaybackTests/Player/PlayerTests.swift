@@ -269,7 +269,7 @@ struct PlayerTests {
     }
 
     @Test("releasing a player releases its pipeline and its listeners")
-    func letGo() async throws {
+    func releasesPipelineAndListeners() async throws {
         var player: Player? = Player(scripts.factory)
         let events = try #require(player).events()
         player?.set(video: Video("a.mp4"), play: true)

@@ -3,7 +3,7 @@ import PCast
 import PCastCore
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     /// Data quality that real programs receive over networks that become bad.
     @Suite("Data quality", .qualityScenes)
     struct DataQualityTests {

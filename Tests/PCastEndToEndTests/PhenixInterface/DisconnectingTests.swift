@@ -3,7 +3,7 @@ import PCastCore
 import Synchronization
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     @Suite("Disconnecting")
     struct DisconnectingTests {
         @Test("[pcast stop]", .timeLimit(.minutes(5)))

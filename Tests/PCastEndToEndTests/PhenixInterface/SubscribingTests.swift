@@ -3,7 +3,7 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     @Suite("Subscribing")
     struct SubscribingTests {
         @Test(

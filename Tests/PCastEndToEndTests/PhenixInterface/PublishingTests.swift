@@ -3,7 +3,7 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     @Suite("Publishing")
     struct PublishingTests {
         @Test(

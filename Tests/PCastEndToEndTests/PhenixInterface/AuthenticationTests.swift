@@ -4,7 +4,7 @@ import PCastCore
 import PCastEdgeAuth
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     @Suite("Authentication")
     struct AuthenticationTests {
         /// A client with the values that its three callbacks received.

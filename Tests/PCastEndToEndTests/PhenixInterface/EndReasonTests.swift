@@ -3,7 +3,7 @@ import PCast
 import PCastCore
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     /// Each reason for the end of a stream, caused by real operations: publisher, viewer and backend receive the same.
     @Suite("End reasons")
     struct EndReasonTests {

@@ -5,7 +5,7 @@ import PCastCore
 import Synchronization
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     @Suite("Initialization")
     struct InitializationTests {
         @Test(

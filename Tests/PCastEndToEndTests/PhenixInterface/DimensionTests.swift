@@ -2,7 +2,7 @@ import PCast
 import PCastCore
 import Testing
 
-extension EndToEnd.Seed {
+extension EndToEnd.PhenixInterface {
     @Suite("Dimension changes")
     struct DimensionTests {
         /// Changes the frame size during the viewing, like a camera that is switched or a device that is rotated.

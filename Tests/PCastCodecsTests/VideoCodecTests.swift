@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("the encoder makes no bidirectional pictures") func noBFrames() throws {
+    @Test("the encoder makes no B-frames") func noBFrames() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<60 {
             let frame = try #require(

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Sources in real time", .serialized)
 struct SourceTests {
-    @Test("the test pattern comes at its rate, and its strip equals the capture time")
+    @Test("the test pattern has its frame rate, and its strip equals the capture time")
     func syntheticVideo() async throws {
         let source = SyntheticVideoSource(dimensions: Dimensions(width: 320, height: 180), frameRate: 50)
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()

@@ -47,7 +47,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("events come with their frame, also after seeks, on a platform that was killed meanwhile")
+        @Test("events are delivered with their frame, also after seeks and after the platform was killed")
         func game() async throws {
             try await TestWorkspace.run { place in
                 let ground = try await TimelineGround.start(in: place)

@@ -188,7 +188,7 @@ extension Hardware {
             #expect(vivid.mountingTurns == 0)
         }
 
-        @Test("the direction and mounting of cameras come from their firmware")
+        @Test("the direction and mounting of cameras are read from their firmware")
         func mounting() throws {
             try Machine.unload("camctl")
             // The degrees are the counter-clockwise correction: 90 degrees are three clockwise quarters.

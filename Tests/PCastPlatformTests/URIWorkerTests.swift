@@ -148,7 +148,7 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("a worker that dies later ends its stream as failed")
+    @Test("a worker that exits later ends its stream as failed")
     func exitAfterStart() async throws {
         // The worker lives as long as a file, which the test deletes after its stream has begun.
         let life = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")

@@ -47,7 +47,7 @@ import Testing
         #expect(buffer.statistics.packetsLost == 2)
     }
 
-    @Test("a gap of DTX is not a loss, and timestamps tell how much was lost")
+    @Test("a gap of DTX is not a loss, and timestamps show how much was lost")
     func dtxGapIsNoLoss() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)

@@ -104,7 +104,7 @@ import Testing
         #expect(buffer.statistics.packetsLate == 1)
     }
 
-    @Test("a packet that comes after its timeout but before the key frame is used")
+    @Test("a packet that arrives after its timeout but before the key frame is used")
     func repairedAfterAll() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))

@@ -310,7 +310,7 @@ struct PublisherQualityTests {
         #expect(uplink.rows.count <= 2)
     }
 
-    @Test("a short dip is not reported, and neither is a stall of 200 ms")
+    @Test("a short decrease is not reported, and neither is a stall of 200 ms")
     func shortDecreases() {
         var uplink = Uplink()
         uplink.run(10)

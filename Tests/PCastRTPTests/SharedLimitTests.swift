@@ -66,7 +66,7 @@ struct SharedLimitTests {
         #expect(audience.machine.bitrate == nil)
     }
 
-    @Test("a short dip of the viewers' bandwidth has no effect")
+    @Test("a short decrease of the viewers' bandwidth has no effect")
     func shortDecrease() {
         var audience = Audience(estimates: [100], limited: 0)
         for _ in 0..<20 {

@@ -23,7 +23,7 @@ struct KeyFrameGateTests {
         #expect(gate.admits(frame(isKey: true)) == true)
     }
 
-    @Test("the publisher gets a request at once, and again every 300 ms until a key frame comes")
+    @Test("the publisher receives a request at once, and again every 300 ms until a key frame arrives")
     func requests() {
         var gate = KeyFrameGate()
         #expect(gate.asks(at: start) == true)

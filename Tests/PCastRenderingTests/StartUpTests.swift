@@ -117,7 +117,7 @@ struct StartUpTests {
         #expect(viewer.skipped <= 30)
     }
 
-    @Test("when the catch-up is over, frames that come in a burst are all presented")
+    @Test("when the catch-up is over, frames that arrive in a burst are all presented")
     func later() {
         var catchUp = CatchUp()
         let start = Instant(nanoseconds: 5_000_000_000)

@@ -94,7 +94,7 @@ struct TimeStretcherTests {
         }
     }
 
-    @Test("a sound is audible at its offset, within some milliseconds", arguments: rates)
+    @Test("a tone is audible at its offset, within some milliseconds", arguments: rates)
     func moments(_ rate: Double) {
         // A tone of 200 ms starts every half second.
         var line = Line.tone(700, seconds: 4)

@@ -98,7 +98,7 @@ struct JoinStormTests {
         #expect(order == [0, 10, 20, 30, 1, 11, 21, 31, 2, 3, 4, 5, 6, 7])
     }
 
-    @Test("when the queue is full, a new peer takes a place of a peer with several, and no peer loses its only one")
+    @Test("when the queue is full, a new peer replaces an entry of a peer with several, and no peer loses its only one")
     func full() {
         var queue = HandshakeQueue()
         let peers = HandshakeQueue.capacity / HandshakeQueue.capacityOfPeer

@@ -6,7 +6,7 @@ import Testing
 /// Peers that migrate, and addresses that are used by another peer later.
 struct PathTests {
     @Test(
-        "a viewer or publisher whose address dies continues on its other address",
+        "a viewer or publisher whose address fails continues on its other address",
         arguments: [true, false])
     func continuesOnOtherAddress(movesPublisher: Bool) throws {
         let network = VirtualNetwork()

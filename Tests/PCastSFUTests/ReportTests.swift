@@ -31,7 +31,7 @@ struct ReportTests {
         }
     }
 
-    @Test("the first sender report of each track comes with its first packets, also for a late viewer")
+    @Test("the first sender report of each track is sent with its first packets, also to a late viewer")
     func firstSenderReport() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)

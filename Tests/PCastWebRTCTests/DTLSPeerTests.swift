@@ -61,7 +61,7 @@ struct DTLSPeerTests {
         #expect(network.now - start < .milliseconds(500))
     }
 
-    @Test("without an expected fingerprint nobody is accepted")
+    @Test("without an expected fingerprint no peer is accepted")
     func noFingerprint() {
         let server = OpenSSLHandshake(certificate: certificates.server, role: .server, expectedFingerprints: [])
         var network = DTLSNetwork(client: certificates.ends().client, server: server)

@@ -287,7 +287,7 @@ import Testing
         #expect(agent.selectedPath == nil && agent.sendingPath == path(1) && !agent.isValidated(path(9, tcp: 2)))
     }
 
-    @Test("checks that come before the peer's description are accepted by the local password alone")
+    @Test("checks that arrive before the peer's description are accepted by the local password alone")
     func earlyChecks() {
         var agent = ICELiteAgent(local: server)
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.isAuthenticated)

@@ -185,7 +185,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("an end of a viewer with three streams takes less than 2.5 kB")
+    @Test("the state of a viewer with three streams takes less than 2.5 kB")
     func memoryPerViewer() async {
         // The test has its own process, because other tests' allocations would count as well.
         await #expect(processExitsWith: .success) {

@@ -148,7 +148,7 @@ struct TURNServerTests {
         }
     }
 
-    @Test("a client that received weaker algorithms than offered is refused: 400")
+    @Test("a client that received weaker algorithms than offered is rejected with 400")
     func downgradedAlgorithms() throws {
         var stage = TURNStage()
         stage.connect(1)

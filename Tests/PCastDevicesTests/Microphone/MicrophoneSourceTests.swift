@@ -27,7 +27,7 @@ struct MicrophoneSourceTests {
     }
 
     @Test(
-        "frames come at the rate of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
+        "frames arrive at the rate of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
     )
     func pace(_ channels: AudioChannelLayout) async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration(channels: channels))

@@ -56,7 +56,7 @@ struct ScreenSourceTests {
         #expect(frame.shows(.white, atX: width / 2 + 2, y: height / 2 + 2))
     }
 
-    @Test("images come through shared memory if the server has it", arguments: [true, false])
+    @Test("images are transferred by shared memory if the server has it", arguments: [true, false])
     func sharedMemory(_ hasIt: Bool) throws {
         let server = try TestXServer(options: hasIt ? [] : ["-extension", "MIT-SHM"])
         let grabber = try ScreenGrabber(.init(display: server.display), showsPointer: true)
@@ -159,7 +159,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a hidden window keeps the last frame, and the next comes when it is visible again")
+    @Test("a hidden window keeps the last frame, and the next one follows when it is visible again")
     func hidden() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)

@@ -143,7 +143,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("a sound server that ends has vanished, and a later search finds none")
+    @Test("an audio server that ends is reported as vanished, and a later search finds none")
     func serverGone() async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(server: server.address))
@@ -167,7 +167,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("a sound server that hangs does not block a stop, and is reported to new clients")
+    @Test("an audio server that hangs does not block a stop, and is reported to new clients")
     func hanging() async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(server: server.address))

@@ -16,7 +16,7 @@ import Testing
         return limits
     }
 
-    @Test("without limits nobody is limited") func none() {
+    @Test("without limits no client is limited") func none() {
         var shares = BitrateShares()
         shares.enter(StreamID("a"), first, here)
         #expect(shares.shares(in: PlatformLimits()) == [StreamID("a"): nil])

@@ -42,7 +42,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("malformed, oversized and hostile messages get a reason and change nothing for others")
+    @Test("malformed, oversized and hostile messages receive a reason and have no effect on others")
     func hostile() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)

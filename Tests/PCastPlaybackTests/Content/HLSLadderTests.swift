@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP Live Streaming over a link of variable bandwidth", .enabled(if: Program.hasFFmpeg))
 struct HLSLadderTests {
-    @Test("if the bandwidth falls, a lower variant is played, and each frame comes once")
+    @Test("if the bandwidth decreases, a lower variant is played, and each frame is delivered once")
     func ladder() async throws {
         let ladder = try LadderFilm(StampedFilm(seconds: 40, rate: 10), segmentSeconds: 1)
         let isNarrow = Mutex(false)

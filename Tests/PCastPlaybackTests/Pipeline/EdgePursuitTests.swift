@@ -28,7 +28,7 @@ struct EdgePursuitTests {
         #expect(run(&pursuit, Array(repeating: 1.7, count: 30), from: 40) == [.jump])
     }
 
-    @Test("an edge that advances in leaps is not pursued")
+    @Test("an edge that advances in jumps is not pursued")
     func edgeThatJumps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)

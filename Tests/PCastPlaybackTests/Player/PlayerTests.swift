@@ -258,7 +258,7 @@ struct PlayerTests {
             ])
     }
 
-    @Test("a reader that stops reading is eventually not notified any more, and delays nobody")
+    @Test("a reader that stops reading is eventually no longer notified, and causes no delay")
     func slowReader() async {
         let events = player.events()
         for step in 0..<5_000 { player.muted = step.isMultiple(of: 2) }

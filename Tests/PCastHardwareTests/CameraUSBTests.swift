@@ -149,7 +149,7 @@ extension Hardware {
                 try Machine.wait(for: "coded pictures") { passed.coded.count >= 40 }
                 passed.source.stop()
                 #expect(passed.pictures.isEmpty && passed.source.passThroughObstacle == nil)
-                #expect(!passed.source.requestKeyFrame(), "given back")
+                #expect(!passed.source.requestKeyFrame(), "a stopped source requests no key frame")
                 let frames = passed.coded
                 #expect(frames[0].isKeyFrame && frames.filter(\.isKeyFrame).count >= 2)
                 let decoder = try H264Decoder()

@@ -25,7 +25,7 @@ import Testing
     @Test("REMB with exponent 63 and the full mantissa is effectively unlimited") func largestEstimate() throws {
         let bytes = words(0x8FCE_0005, 1, 0, 0x5245_4D42, 0x01FF_FFFF, 2)
         guard case .receiverEstimatedBitrate(let estimate)? = packets(bytes).first else {
-            Issue.record("not REMB")
+            Issue.record("the packet is not REMB")
             return
         }
         #expect(estimate.bitrate == Bitrate(bitsPerSecond: .max))

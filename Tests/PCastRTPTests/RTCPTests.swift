@@ -253,7 +253,7 @@ import Testing
                 0x11, 0x22, 0x22, 0x22, 0x22,
             ])
         guard case .receiverEstimatedBitrate(let estimate) = try #require(read(bytes).first) else {
-            Issue.record("not REMB")
+            Issue.record("the packet is not REMB")
             return
         }
         #expect(estimate.bitrate == .kilobits(1000))

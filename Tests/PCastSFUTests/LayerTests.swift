@@ -70,7 +70,7 @@ struct LayerTests {
         for packet in seen {
             let passed = Int64(packet.timestamp &- first.timestamp)
             let captured = Int64(packet.frame.number - first.frame.number) * 3_600
-            #expect(abs(passed - captured) <= 3_601, "picture \(packet.frame.number)")
+            #expect(abs(passed - captured) <= 3_601, "frame \(packet.frame.number)")
         }
         // No frame is missing. At most one is sent twice, as the key frame of a change.
         let numbers = seen.map(\.frame.number)

@@ -175,7 +175,7 @@ struct PacingTests {
         network.settle(publisher)
         network.run(for: .milliseconds(500))
         let repairs = viewer.packets(source.rtxSSRC)
-        #expect(repairs.count == 60, "each once")
+        #expect(repairs.count == 60, "each packet once")
         let times = repairs.map { $0.arrival - asked }
         let burst = times.indices.map { first in
             times[first...].prefix { $0 - times[first] < .microseconds(100) }.count

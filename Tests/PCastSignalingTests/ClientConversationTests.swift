@@ -123,12 +123,12 @@ import Testing
         var server = ServerConversation(at: at(0))
         client.advance(to: at(25_000))
         guard case .send(let ping)? = client.poll() else {
-            Issue.record("no ping")
+            Issue.record("no ping was sent")
             return
         }
         server.handle(.received(ping), at: at(25_010))
         guard case .send(let pong)? = server.poll() else {
-            Issue.record("no pong")
+            Issue.record("no pong was sent")
             return
         }
         client.handle(.received(pong), at: at(25_030))

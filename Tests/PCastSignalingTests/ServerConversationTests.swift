@@ -229,12 +229,12 @@ import Testing
     mutating func frameTypeOfResponse() {
         server.handle(.received(.binary(Samples.byeEnvelope)), at: at(0))
         guard case .send(.binary)? = server.poll() else {
-            Issue.record("not binary")
+            Issue.record("the response is not binary")
             return
         }
         server.handle(.received(.text(Base64.encode(Samples.byeEnvelope))), at: at(0))
         guard case .send(.text)? = server.poll() else {
-            Issue.record("not text")
+            Issue.record("the response is not text")
             return
         }
     }

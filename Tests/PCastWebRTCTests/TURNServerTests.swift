@@ -186,7 +186,7 @@ struct TURNServerTests {
         #expect(stage.bind(0x5000, to: TURNStage.peer, 1)?.errorCode == 400)
         #expect(stage.bind(0x4000, to: TURNStage.peer, 1)?.messageClass == .success)
         #expect(stage.bind(0x4000, to: TURNStage.otherPeer, 1)?.errorCode == 400, "the channel of another peer")
-        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.errorCode == 400, "another channel")
+        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.errorCode == 400, "the peer has another channel")
         #expect(stage.allocate(2)?.messageClass == .success)
         #expect(stage.allocate(3)?.errorCode == 486, "the third allocation of a user")
         #expect(stage.allocate(3, TURNStage.credentials("another"))?.messageClass == .success)
@@ -194,7 +194,7 @@ struct TURNServerTests {
             stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 486, "the fourth allocation of the server"
         )
         #expect(stage.ask(.refresh, 1) { $0.add(TURNAttributeType.lifetime, number: 0) }?.messageClass == .success)
-        #expect(stage.closed == [1], "given back")
+        #expect(stage.closed == [1], "the allocation was released")
         stage.hasPorts = false
         #expect(stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 508)
         stage.hasPorts = true

@@ -23,7 +23,7 @@ struct VideoInputTests {
         let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
         try input.start(
             deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } },
-            ended: { end in Issue.record("it ended: \(end)") })
+            ended: { end in Issue.record("the input ended: \(end)") })
         var last = MediaTime(ticks: -1, rate: .video)
         var sizes: [Dimensions] = []
         for await picture in pictures {

@@ -14,7 +14,7 @@ struct MicrophoneSourceTests {
         try source.start(
             deliver: { continuation.yield($0) },
             ended: { end in
-                Issue.record("it ended: \(end)")
+                Issue.record("the source ended: \(end)")
                 continuation.finish()
             })
         var frames: [AudioFrame] = []
@@ -27,7 +27,8 @@ struct MicrophoneSourceTests {
     }
 
     @Test(
-        "frames arrive at the rate of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
+        "frames arrive at the rate of the clock, also from a device that has none",
+        arguments: AudioChannelLayout.allCases
     )
     func pace(_ channels: AudioChannelLayout) async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration(channels: channels))

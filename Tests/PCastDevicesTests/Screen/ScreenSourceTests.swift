@@ -63,7 +63,7 @@ struct ScreenSourceTests {
         let grab = grabber.grab(
             captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))
         guard case .picture = grab else {
-            Issue.record("no picture")
+            Issue.record("no frame was delivered")
             return
         }
         #expect(grabber.usesSharedMemory == hasIt)
@@ -213,7 +213,7 @@ struct ScreenSourceTests {
         #expect(moved.shows(.white, atX: 2, y: 2))
         client.deleteMonitor("right")
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
     }
@@ -273,7 +273,7 @@ struct ScreenSourceTests {
         _ = try #require(await frames.first { _ in true })
         server.end()
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
         #expect(Screens.enumerate(display: server.display).isEmpty)
@@ -298,7 +298,7 @@ struct ScreenSourceTests {
         ] {
             do throws(DeviceError) {
                 _ = try ScreenSource(try ScreenSpecification(text))
-                Issue.record("\(text) is there")
+                Issue.record("\(text) was found")
             } catch {
                 guard case .notFound(what, _) = error else {
                     Issue.record("\(error)")

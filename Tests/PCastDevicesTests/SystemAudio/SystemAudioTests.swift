@@ -138,7 +138,7 @@ struct SystemAudioTests {
         let module = try #require(modules.first { $0.contains("sink_name=headphones") })
         try server.control("unload-module", String(try #require(module.split(separator: "\t").first)))
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
     }
@@ -150,7 +150,7 @@ struct SystemAudioTests {
         _ = try #require(await frames.first { _ in true })
         server.end()
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
         #expect(SystemAudioOutputs.enumerate(server: server.address).isEmpty)
@@ -177,7 +177,7 @@ struct SystemAudioTests {
         frames.source.stop()
         do throws(DeviceError) {
             _ = try SystemAudioSource(server: server.address)
-            Issue.record("it answered")
+            Issue.record("the audio server answered")
         } catch {
             guard case .faulty = error else {
                 Issue.record("\(error)")

@@ -196,7 +196,7 @@ struct OverlayNotificationTests {
                 for plugin in plugins { group.addTask { overlay.use(plugin) } }
             }
             await overlay.settled()
-            for plugin in plugins { #expect(plugin.calls == ["create final", "load"], "turn \(turn)") }
+            for plugin in plugins { #expect(plugin.calls == ["create final", "load"], "iteration \(turn)") }
         }
     }
 

@@ -1,12 +1,12 @@
-# The names that people type; CI calls scripts/test.
+# Short names for developers. CI calls .ci/run.
 .PHONY: run test check build lint format fuzz bench bench-quick pages
 
 SWIFT_TEST = swift test -c release --skip-build -Xswiftc -enable-testing
 SWIFT_BUILD = swift build -c release --build-tests -Xswiftc -enable-testing
 
-run:            ## set up, build and publish the best camera, or the test picture
+run:            ## install the requirements, build, and publish the best camera or the test pattern
 	scripts/run
-test:           ## set up and run every test that this machine can run
+test:           ## install the requirements and run all tests that are possible on this machine
 	scripts/test
 check: lint     ## before each commit: format, warnings as errors, fast tests
 	$(SWIFT_BUILD)
@@ -20,7 +20,7 @@ format:
 	swift format --in-place --parallel --recursive Sources Tests Examples Package.swift
 fuzz:           ## make fuzz TARGET=stun [SECONDS=60]
 	scripts/fuzz $(TARGET) $(SECONDS)
-bench:          ## the tables of measurements
+bench:          ## all measurements
 	scripts/bench
-bench-quick:    ## before an issue is closed: latency, start-up, joins and fan-out in 3 minutes, on a quiet machine
+bench-quick:    ## latency, start-up, joins and fan-out in 3 minutes, on an idle machine
 	scripts/bench quick

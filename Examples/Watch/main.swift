@@ -22,7 +22,7 @@ do {
     let stream = try await pcast.subscribe(streamToken: values[2], streamID: streamID)
     let renderer = stream.createRenderer()
     renderer.setRenderSurfaceReadyCallback { _, surface in say("surface", type(of: surface)) }
-    guard renderer.start() == .ok else { fatalError("the renderer does not start") }
+    guard renderer.start() == .ok else { fatalError("the renderer did not start") }
     if await renderer.firstFrame != nil { say("first frame", renderer.videoDisplayDimensions!) }
 
     if values.count > 4, let seconds = Int(values[4]) {

@@ -18,8 +18,8 @@ public struct PlatformConfiguration: Sendable {
     public var applications: [Application]
     /// The persistent data and its retention.
     public var records: StorageConfiguration
-    /// The port for TLS, which serves the same as `port` and also TURN for clients that can reach no other port; 0
-    /// selects a free one, and nil opens none.
+    /// The port for TLS. It serves the same as `port`, and TURN for clients that can reach no other port. 0 selects a
+    /// free port, and nil opens none.
     public var tlsPort: Int?
     /// The PEM files of the certificate chain and the key. If they are nil, a self-signed certificate is generated,
     /// about which browsers warn.

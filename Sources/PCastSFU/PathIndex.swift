@@ -2,8 +2,8 @@ import PCastCore
 
 /// Finds the peer to which a network path belongs.
 ///
-/// The paths of the datagrams of a batch are looked up together and each once, because a table with thousands of
-/// entries does not fit into the nearer caches.
+/// The paths of the datagrams of a batch are looked up together, and each path once. A table with thousands of entries
+/// does not fit into the faster caches.
 struct PathIndex {
     private(set) var places = PathTable()
     /// The results for the datagrams that follow, in their order. They are discarded when an entry changes.

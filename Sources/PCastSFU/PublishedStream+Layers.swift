@@ -79,7 +79,7 @@ extension PublishedStream {
     }
 
     /// Returns how long a new viewer waits for a key frame that is requested for it. Nil means that none is to be
-    /// requested: the source makes none on request, or the key frames of new viewers have used their share of the bit
+    /// requested. The source makes none on request, or the key frames of new viewers have used their share of the bit
     /// rate.
     ///
     /// The wait is zero if the publisher is so far away that the viewer catches up sooner without the key frame.

@@ -130,7 +130,7 @@ extension SFU {
         notePackets(stream: index)
     }
 
-    /// Waits for the other packets of a frame, so that they are sent together: no viewer shows a part of a frame, and
+    /// Waits for the other packets of a frame, so that they are sent together. No viewer shows a part of a frame, and
     /// each message to the kernel has a fixed cost. The wait is limited to `gatheringTime`.
     private mutating func gather(stream index: Int, at now: Instant) {
         guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }

@@ -55,7 +55,7 @@ struct LayeringTests {
         for (path, text) in Sources.files(below: "Sources/\(module)") {
             let others = Sources.imports(of: text).subtracting(systems)
             let forbidden = others.subtracting(allowed[module] ?? []).subtracting([module])
-            #expect(forbidden.isEmpty, "\(path) imports \(forbidden.sorted()), which \(module) may not know")
+            #expect(forbidden.isEmpty, "\(path) imports \(forbidden.sorted()), which \(module) must not depend on")
         }
     }
 
@@ -95,7 +95,7 @@ struct LayeringTests {
         for match in target.text.matches(of: pattern) {
             let name = String(match.output[1].substring ?? "")
             guard name != module else { continue }
-            #expect(allowed[module]?.contains(name) == true, "the manifest lets \(module) use \(name)")
+            #expect(allowed[module]?.contains(name) == true, "the manifest allows \(module) to use \(name)")
         }
     }
 

@@ -53,7 +53,7 @@ struct MigrationPagesTests {
             for (index, name) in cell.split(separator: "`", omittingEmptySubsequences: false).enumerated()
             where index % 2 == 1 {
                 count += 1
-                #expect(files.contains { $0.text.contains("\"\(name)\"") }, "no test is called “\(name)”")
+                #expect(files.contains { $0.text.contains("\"\(name)\"") }, "no test is named “\(name)”")
             }
         }
         #expect(count > 0)

@@ -40,7 +40,7 @@ struct TidyTests {
             let code = Sources.code(of: text)
             let found = code.range(
                 of: #"FileHandle\.standard(Output|Error)|(?<![.\w])(?<!func )print\("#, options: .regularExpression)
-            #expect(found == nil, "\(path) writes to standard output by itself")
+            #expect(found == nil, "\(path) writes to standard output directly")
         }
     }
 

@@ -19,7 +19,7 @@ struct NearestNameTests {
     @Test("an unrelated name has no nearest name", arguments: ["", "x", "colour", "application"])
     func nothing(_ written: String) { #expect(NearestName.find(written, among: names) == nil) }
 
-    @Test("an unknown key or variable is an error with the nearest name") func told() {
+    @Test("an unknown key or variable is an error with the nearest name") func unknownKeyIsReported() {
         let key = #expect(throws: CommandFailure.self) {
             try ConfigurationFile(text: "[serve]\nlisen = 127.0.0.1:1", path: "F")
         }

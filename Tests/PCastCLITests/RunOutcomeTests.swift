@@ -53,7 +53,7 @@ struct RunOutcomeTests {
     }
 
     @Test("the platform's reason for a stream's end is shown")
-    func told() {
+    func showsEndReason() {
         let info = StreamEndedInfo(ender: .platform, reason: .custom, reasonDescription: "lunch")
         let outcome = RunOutcome(.stream(info), as: .viewer)
         #expect(outcome.reason == "custom")

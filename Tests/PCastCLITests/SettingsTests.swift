@@ -46,7 +46,7 @@ struct SettingsTests {
         let variables = ["PCAST_SERVE_APPLICATION": "topsecret"]
         do {
             _ = try settings(variables).values("application", [ApplicationArgument]())
-            Issue.record("was taken")
+            Issue.record("the value was accepted")
         } catch let failure as CommandFailure {
             #expect(failure.status == .unusableArguments)
             #expect(failure.sentence?.contains("PCAST_SERVE_APPLICATION") == true)

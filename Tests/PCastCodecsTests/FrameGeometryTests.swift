@@ -24,7 +24,7 @@ import Testing
         let reader = try MediaReader(uri: path, select: [.video])
         var frames: [VideoFrame] = []
         while case .video(let frame)? = try reader.next() { frames.append(frame) }
-        #expect(frames.allSatisfy { $0.dimensions == reader.dimensions }, "the reader tells the size as it is shown")
+        #expect(frames.allSatisfy { $0.dimensions == reader.dimensions }, "the reader reports the displayed size")
         return frames
     }
 
@@ -120,7 +120,7 @@ import Testing
             let frames = try frames(path)
             #expect(frames.count >= 20)
             let worst = frames.dropFirst(2).map(Self.combing).max() ?? 0
-            #expect(worst < 0.2, "a comb of \(worst) with the \(field) field first")
+            #expect(worst < 0.2, "a combing error of \(worst) with the \(field) field first")
             let reader = try MediaReader(uri: path, passesThrough: true)
             while try reader.nextSample() != nil {}
             #expect(isH264 ? reader.passThroughObstacle == .interlaced : reader.passThroughObstacle != nil)

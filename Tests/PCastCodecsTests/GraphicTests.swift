@@ -39,7 +39,7 @@ struct GraphicTests {
             #expect(blended.dimensions == size && blended.matrix == matrix && blended.timestamp == frame.timestamp)
             #expect(Self.isNear(Self.sample(blended, 10, 20), wanted), "\(Self.sample(blended, 10, 20))")
             #expect(Self.sample(blended, 50, 20) == [128, 128, 128])
-            #expect(Self.sample(frame, 10, 20) == [128, 128, 128], "the picture itself stays as it is")
+            #expect(Self.sample(frame, 10, 20) == [128, 128, 128], "the input frame is unchanged")
         }
     }
 

@@ -39,7 +39,8 @@ import Testing
         #expect(through.profile?.description == "constrained baseline")
     }
 
-    @Test("parameter sets that are sent once or separately precede each key frame") func cod4() throws {
+    @Test("parameter sets that are sent once or separately precede each key frame")
+    func parameterSetsPrecedeKeyFrames() throws {
         let frames = try Self.frames()
         let sets = AnnexB.only([7, 8], frames[0].bytes)
         let delimiter: [UInt8] = [0, 0, 0, 1, 9, 0xF0]

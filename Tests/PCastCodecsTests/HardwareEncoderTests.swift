@@ -45,7 +45,7 @@ import Testing
         #expect(try #require(found).hasPrefix(reason))
     }
 
-    @Test("an encoder that ignores requests for key frames fails the trial") func deaf() throws {
+    @Test("an encoder that ignores requests for key frames fails the trial") func ignoresKeyFrameRequests() throws {
         let encoder = DeafEncoder(try Self.open(Self.model()))
         #expect(try HardwareEncoderTrial.failure(of: encoder) == "it makes no key frame when it is asked for one")
     }
@@ -81,7 +81,7 @@ import Testing
     @Test(
         "a bit rate change is followed, if necessary by reopening the encoder at a key frame",
         arguments: [false, true])
-    func cod2(_ obeysRate: Bool) throws {
+    func bitrateChangeReopensEncoder(_ obeysRate: Bool) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.open(Self.model(obeysRate: obeysRate), size: size, kilobits: 1_000)
         let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }

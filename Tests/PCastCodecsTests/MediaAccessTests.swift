@@ -27,7 +27,7 @@ struct MediaAccessTests {
         #expect(!web.opens("tcp:\u{301}//127.0.0.1/http"))
     }
 
-    @Test("AAC comes in contiguous packets")
+    @Test("AAC is returned in contiguous packets")
     func sound() throws {
         let encoder = try AACEncoder()
         #expect(encoder.configuration.count >= 2)

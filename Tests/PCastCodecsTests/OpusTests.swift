@@ -65,7 +65,8 @@ import Testing
         #expect(times == [100, 1_060, 2_020, 2_980, 3_940])
     }
 
-    @Test("a lost packet is recovered from the next one with better quality than concealment") func cod1() throws {
+    @Test("a lost packet is recovered from the next one with better quality than concealment")
+    func forwardErrorCorrection() throws {
         let encoder = try OpusEncoder(channels: 1, bitrate: .kilobits(32))
         encoder.setExpectedLoss(percent: 25)
         let packets = try encoder.encode(frame(voice(samples: 48_000 * 3)))

@@ -73,7 +73,7 @@ import Testing
     @Test(
         "B-frames are detected, and the video is decoded",
         arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv"])
-    func cod5(_ file: String) throws {
+    func detectsBFrames(_ file: String) throws {
         try with(file, "\(Self.sources) -c:v libx264 -bf 2 -g 25 -c:a aac -shortest") { path in
             let decoded = try read(try MediaReader(uri: path))
             let reader = try MediaReader(uri: path, passesThrough: true)

@@ -79,7 +79,7 @@ import Testing
             try StillImage.write(picture, to: path)
             let reader = try MediaReader(uri: path)
             guard case .video(let read)? = try reader.next() else {
-                Issue.record("no picture")
+                Issue.record("no frame was returned")
                 return
             }
             #expect(read.dimensions == picture.dimensions)

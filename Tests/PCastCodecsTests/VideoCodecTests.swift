@@ -36,7 +36,8 @@ import Testing
         }
     }
 
-    @Test("each forced key frame is an IDR picture preceded by its parameter sets") func cod3() throws {
+    @Test("each forced key frame is an IDR picture preceded by its parameter sets")
+    func forcedKeyFramesAreIDR() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<40 {
             let isForced = number % 9 == 4
@@ -66,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("the encoder makes no bidirectional pictures") func cod5() throws {
+    @Test("the encoder makes no B-frames") func noBFrames() throws {
         let encoder = try Self.encoder(.h264)
         for number in 0..<60 {
             let frame = try #require(
@@ -81,7 +82,7 @@ import Testing
             (Dimensions(width: 640, height: 360), 30.0, 30 as UInt8), (Dimensions(width: 1_280, height: 720), 30, 31),
             (Dimensions(width: 1_280, height: 720), 60, 32), (Dimensions(width: 1_920, height: 1_080), 30, 40),
         ])
-    func sdp5(_ size: Dimensions, _ frameRate: Double, _ highest: UInt8) throws {
+    func profileAndLevel(_ size: Dimensions, _ frameRate: Double, _ highest: UInt8) throws {
         let encoder = try Self.encoder(.h264, size: size, frameRate: frameRate)
         let frame = try #require(
             try encoder.encode(SampleFrame.moving(0, size: size), forceKeyFrame: false).first)
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test("a change of the bit rate is obeyed in both directions", arguments: [Codec.h264, .vp8])
-    func cod2(_ codec: Codec) throws {
+    func followsBitrateChanges(_ codec: Codec) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.encoder(codec, size: size, kilobits: 1_000)
         let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }

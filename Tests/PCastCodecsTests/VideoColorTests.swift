@@ -112,7 +112,7 @@ import Testing
         try film(size, matrix: matrix, options) { path in
             let reader = try MediaReader(uri: path, passesThrough: true)
             guard case .coded(let frame)? = try reader.nextSample() else {
-                Issue.record("it is not passed on: \(String(describing: reader.passThroughObstacle))")
+                Issue.record("there is no pass-through: \(String(describing: reader.passThroughObstacle))")
                 return
             }
             let set = try #require(H264ParameterSets.sequenceParameterSet(in: frame.bytes))
@@ -132,7 +132,7 @@ import Testing
             guard frame.matrix == .bt709 else { return }  // this container does not declare it
             let reader = try MediaReader(uri: tagged, passesThrough: true)
             guard case .coded(let coded)? = try reader.nextSample() else {
-                Issue.record("it is not passed on")
+                Issue.record("there is no pass-through")
                 return
             }
             #expect(H264ParameterSets.sequenceParameterSet(in: coded.bytes)?.matrixCode == 1)
@@ -159,7 +159,7 @@ import Testing
                 let again = try #require(H264SequenceParameterSet(set.describing(.bt601)))
                 #expect(again.dimensions == set.dimensions && again.matrixCode == 6)
                 #expect(again.sampleAspectRatio == set.sampleAspectRatio && again.isProgressive)
-                #expect(set.describing(.bt709) == unit, "the same description again is the same unit")
+                #expect(set.describing(.bt709) == unit, "a repeated description is the same unit")
                 #expect(try H264Decoder().decode(frame).count == 1)
             }
         }

@@ -16,7 +16,7 @@ import Testing
         arguments: [
             Codec.h264, .vp8,
         ])
-    func jb8(_ codec: Codec) throws {
+    func truncatedFrames(_ codec: Codec) throws {
         let frames = try stream(codec)
         for cut in stride(from: 1, to: 40, by: 3) {
             let decoder = try VideoCodecTests.decoder(codec)

@@ -142,7 +142,7 @@ struct PhenixTests {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
         body { continuation.yield($0) }
         var values = stream.makeAsyncIterator()
-        guard let value = await values.next() else { preconditionFailure("the stream is never finished") }
+        guard let value = await values.next() else { preconditionFailure("the stream was not finished") }
         return value
     }
 

@@ -5,7 +5,8 @@ import Testing
     private let path = NetworkPath(
         local: TransportAddress(ip: .loopbackV4, port: 1), remote: TransportAddress(ip: .loopbackV4, port: 2))
 
-    @Test func datagramsLieBehindEachOtherWithoutGaps() {
+    @Test("datagrams are stored contiguously")
+    func contiguousDatagrams() {
         var batch = DatagramBatch(byteCapacity: 8192, datagramCapacity: 4)
         #expect(batch.isEmpty == true)
         for bytes in [[1, 2, 3], [], [4]] as [[UInt8]] {
@@ -21,7 +22,8 @@ import Testing
         #expect(Array(batch.memory.prefix(4)) == [1, 2, 3, 4])
     }
 
-    @Test func aBatchIsFullWhenItsEntriesAre() {
+    @Test("a batch is full when all its entries are used")
+    func fullOfEntries() {
         var batch = DatagramBatch(byteCapacity: 65_536, datagramCapacity: 2)
         let answers = (0..<3).map { _ in batch.append([7], to: path) }
         #expect(answers == [true, true, false])
@@ -33,7 +35,8 @@ import Testing
         #expect(batch.byteCount == 0)
     }
 
-    @Test func neighboursForOnePathAreKnownAsSuch() {
+    @Test("consecutive datagrams of one path are recognized")
+    func consecutiveDatagramsOfOnePath() {
         var batch = DatagramBatch(byteCapacity: 65_536, datagramCapacity: 9)
         let other = NetworkPath(local: path.remote, remote: path.local)
         batch.commit(length: 10, to: path)
@@ -48,18 +51,20 @@ import Testing
         #expect(entries.map(\.offset) == [0, 10, 30, 60, 100])
     }
 
-    @Test func whatBelongsTogetherIsBegunWhereItHasRoom() {
+    @Test("a batch states whether several datagrams fit into it")
+    func spaceForSeveralDatagrams() {
         var batch = DatagramBatch(byteCapacity: 8 * DatagramBatch.maximumDatagramSize, datagramCapacity: 9)
-        #expect(batch.hasRoom(forAll: 100) == true, "there is no better one than an empty one")
+        #expect(batch.hasRoom(forAll: 100) == true, "an empty batch accepts any number of datagrams")
         batch.commit(length: 1, to: path)
         #expect(batch.hasRoom(forAll: 7) == true)
-        #expect(batch.hasRoom(forAll: 8) == false, "too few bytes")
+        #expect(batch.hasRoom(forAll: 8) == false, "there are too few bytes")
         for _ in 0..<5 { batch.commit(length: 1, to: path) }
         #expect(batch.hasRoom(forAll: 3) == true)
-        #expect(batch.hasRoom(forAll: 4) == false, "too few entries")
+        #expect(batch.hasRoom(forAll: 4) == false, "there are too few entries")
     }
 
-    @Test func aBatchIsFullWhenTheLargestDatagramHasNoRoom() {
+    @Test("a batch is full when the largest datagram does not fit")
+    func fullOfBytes() {
         var batch = DatagramBatch(byteCapacity: DatagramBatch.maximumDatagramSize + 1, datagramCapacity: 9)
         let room = batch.reserve()
         #expect(room?.count == DatagramBatch.maximumDatagramSize)

@@ -3,20 +3,22 @@ import Testing
 
 @Suite struct IPAddressTests {
     /// RFC 5952, section 4, and RFC 4291, section 2.2.
-    @Test(arguments: [
-        ("0.0.0.0", "0.0.0.0"), ("255.255.255.255", "255.255.255.255"), ("001.02.3.4", "1.2.3.4"),
-        ("2001:0DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1"), ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"),
-        ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"), ("::", "::"), ("::1", "::1"), ("1::", "1::"),
-        ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"), ("0:0:0:0:0:0:13.1.68.3", "::d01:4403"), ("fe80::1", "fe80::1"),
-    ])
-    func isWrittenInItsCanonicalForm(text: String, canonical: String) throws {
+    @Test(
+        "an address is written in its canonical form",
+        arguments: [
+            ("0.0.0.0", "0.0.0.0"), ("255.255.255.255", "255.255.255.255"), ("001.02.3.4", "1.2.3.4"),
+            ("2001:0DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1"), ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"),
+            ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"), ("::", "::"), ("::1", "::1"), ("1::", "1::"),
+            ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"), ("0:0:0:0:0:0:13.1.68.3", "::d01:4403"), ("fe80::1", "fe80::1"),
+        ])
+    func canonicalText(text: String, canonical: String) throws {
         let ip = try #require(IPAddress(text))
         #expect(ip.description == canonical)
         #expect(IPAddress(canonical) == ip)
     }
 
     @Test("an IPv4-mapped address equals the IPv4 address that it contains")
-    func io6() throws {
+    func ipv4MappedAddresses() throws {
         let mapped = try #require(IPAddress("::ffff:192.0.2.128"))
         #expect(mapped == IPAddress("192.0.2.128"))
         #expect(mapped.family == .v4 && mapped.v4 == 0xC000_0280)
@@ -26,16 +28,21 @@ import Testing
         #expect(IPAddress(v6: 1, 0xFFFF_0A00_0001).v4 == nil)
     }
 
-    @Test(arguments: [
-        "", ".", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.", "1..3.4", "+1.2.3.4", "-1.2.3.4", " 1.2.3.4", "0x1.2.3.4",
-        "1.2.3.0004", ":", ":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "12345::", "g::", "+1::", "-0::1",
-        "::1%eth0", "1:2:3:4:5:6:7:8::", "1.2.3.4::", "::1.2.3.4:5", "[::1]", "١.2.3.4",
-    ])
-    func anythingElseIsRefused(text: String) {
+    @Test(
+        "malformed text is rejected",
+        arguments: [
+            "", ".", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.", "1..3.4", "+1.2.3.4", "-1.2.3.4", " 1.2.3.4",
+            "0x1.2.3.4",
+            "1.2.3.0004", ":", ":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "12345::", "g::", "+1::",
+            "-0::1",
+            "::1%eth0", "1:2:3:4:5:6:7:8::", "1.2.3.4::", "::1.2.3.4:5", "[::1]", "١.2.3.4",
+        ])
+    func malformedText(text: String) {
         #expect(IPAddress(text) == nil)
     }
 
-    @Test func specialAddressesAreKnown() {
+    @Test("special addresses are recognized")
+    func specialAddresses() {
         #expect(IPAddress("127.1.2.3")?.isLoopback == true && IPAddress("::1")?.isLoopback == true)
         #expect(IPAddress("128.0.0.1")?.isLoopback == false && IPAddress("::2")?.isLoopback == false)
         #expect(IPAddress("0.0.0.0")?.isUnspecified == true && IPAddress("::")?.isUnspecified == true)

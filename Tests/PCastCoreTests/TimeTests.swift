@@ -2,7 +2,8 @@ import PCastCore
 import Testing
 
 @Suite struct TimeTests {
-    @Test func spansAreCalculatedInNanoseconds() {
+    @Test("time spans are calculated in nanoseconds")
+    func nanosecondArithmetic() {
         #expect(TimeSpan.milliseconds(3).nanoseconds == 3_000_000)
         #expect(TimeSpan.seconds(2) - .microseconds(5) == .nanoseconds(1_999_995_000))
         #expect(TimeSpan.milliseconds(-7).magnitude == .milliseconds(7))
@@ -16,7 +17,8 @@ import Testing
         #expect(TimeSpan.zero < .nanoseconds(1))
     }
 
-    @Test func theEarlierOfTwoDeadlinesIsTheOneThatThereIs() {
+    @Test("the earlier of two deadlines ignores an absent one")
+    func earlierDeadline() {
         let (early, late) = (Instant(nanoseconds: 1), Instant(nanoseconds: 2))
         #expect(Instant.earlier(nil, nil) == nil)
         #expect(Instant.earlier(early, nil) == early && Instant.earlier(nil, late) == late)
@@ -36,7 +38,8 @@ import Testing
         #expect(MediaTime(ticks: 45_000, rate: .video).span == .milliseconds(500))
     }
 
-    @Test func ticksSurviveTheWayThroughSpans() {
+    @Test("ticks are unchanged after conversion to a time span and back")
+    func tickRoundTrip() {
         for rate in [ClockRate.video, .opus, ClockRate(hertz: 8000), ClockRate(hertz: 44_100)] {
             for ticks in [0, 1, -1, 44_099, 1_234_567, -987_654_321, 1 << 33] as [Int64] {
                 #expect(rate.ticks(in: rate.span(ofTicks: ticks)) == ticks)
@@ -56,7 +59,8 @@ import Testing
         #expect(WallTime(ntpTimestamp: 2_208_988_800 << 32 | 4).nanosecondsSinceEpoch == 1)
     }
 
-    @Test func wallTimeSurvivesTheWayThroughNTPToTheNanosecond() {
+    @Test("wall time changes by at most 1 ns in conversion to NTP and back")
+    func ntpRoundTrip() {
         for nanoseconds in [0, 1, 999_999_999, 1_700_000_000_123_456_789, -1, -1_500_000_000] as [Int64] {
             let time = WallTime(nanosecondsSinceEpoch: nanoseconds)
             let difference = WallTime(ntpTimestamp: time.ntpTimestamp) - time
@@ -64,7 +68,8 @@ import Testing
         }
     }
 
-    @Test func aReferenceTellsEachClockByTheOther() {
+    @Test("a reference converts between the monotonic and the wall clock")
+    func clockReference() {
         let reference = WallClockReference(
             instant: Instant(nanoseconds: 50), wallTime: WallTime(millisecondsSinceEpoch: 1_000))
         #expect(reference.wallTime(at: Instant(nanoseconds: 1_000_050)) == WallTime(millisecondsSinceEpoch: 1_001))

@@ -2,28 +2,33 @@ import PCastCore
 import Testing
 
 @Suite struct TransportAddressTests {
-    @Test(arguments: [
-        ("127.0.0.1:8189", "127.0.0.1:8189"), ("[::1]:65535", "[::1]:65535"), ("[2001:DB8::1]:0", "[2001:db8::1]:0"),
-        ("[::ffff:10.0.0.1]:80", "10.0.0.1:80"),
-    ])
-    func isReadAndWritten(text: String, written: String) throws {
+    @Test(
+        "an address is read and written",
+        arguments: [
+            ("127.0.0.1:8189", "127.0.0.1:8189"), ("[::1]:65535", "[::1]:65535"),
+            ("[2001:DB8::1]:0", "[2001:db8::1]:0"),
+            ("[::ffff:10.0.0.1]:80", "10.0.0.1:80"),
+        ])
+    func textRoundTrip(text: String, written: String) throws {
         let address = try #require(TransportAddress(text))
         #expect(address.description == written)
         #expect(TransportAddress(written) == address)
     }
 
-    @Test(arguments: [
-        "", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:-0", "127.0.0.1:+80",
-        "127.0.0.1: 80",
-        "::1:80",
-        "[::1]", "[::1:80", "::1]:80", "localhost:80", "[]:80", ":80",
-    ])
-    func anythingElseIsRefused(text: String) {
+    @Test(
+        "malformed text is rejected",
+        arguments: [
+            "", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:-0", "127.0.0.1:+80",
+            "127.0.0.1: 80",
+            "::1:80",
+            "[::1]", "[::1:80", "::1]:80", "localhost:80", "[]:80", ":80",
+        ])
+    func malformedText(text: String) {
         #expect(TransportAddress(text) == nil)
     }
 
     @Test("paths differ if either end or the transport differs")
-    func io5() throws {
+    func pathEquality() throws {
         let (here, there) = (try #require(TransportAddress("10.0.0.1:1")), try #require(TransportAddress("10.0.0.2:2")))
         let path = NetworkPath(local: here, remote: there)
         #expect(path.transport == .udp)

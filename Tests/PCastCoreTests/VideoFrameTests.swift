@@ -16,7 +16,8 @@ import Testing
         var count = 0
     }
 
-    @Test func planesStandBehindEachOtherAndMemoryGoesBackOnce() {
+    @Test("planes are stored one after another, and memory is released once")
+    func planesAndRelease() {
         let releases = Releases()
         let dimensions = Dimensions(width: 33, height: 3)
         let memory = UnsafeMutableRawBufferPointer.allocate(

@@ -15,7 +15,7 @@ import Testing
         ])
     func escaped(_ text: String, _ wanted: String) {
         #expect(WebURI.escaped(text) == wanted)
-        #expect(WebURI.escaped(WebURI.escaped(text)) == wanted, "once encoded it stays so")
+        #expect(WebURI.escaped(WebURI.escaped(text)) == wanted, "an encoded URI is unchanged")
     }
 
     @Test(

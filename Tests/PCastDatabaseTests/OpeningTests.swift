@@ -48,11 +48,13 @@ import Testing
             let key = path + "/records.key"
             let kept = try Data(contentsOf: URL(fileURLWithPath: key))
             try FileManager.default.removeItem(atPath: key)
-            guard case .key? = await error(path) else { Issue.record("a new key was made over sealed secrets"); return }
+            guard case .key? = await error(path) else {
+                Issue.record("a new key was created although secrets are sealed with another one"); return
+            }
             try Data("nonsense".utf8).write(to: URL(fileURLWithPath: key))
-            guard case .key? = await error(path) else { Issue.record("nonsense is no key"); return }
+            guard case .key? = await error(path) else { Issue.record("an invalid key was accepted"); return }
             try Data(Base64.encode([UInt8](repeating: 7, count: 32)).utf8).write(to: URL(fileURLWithPath: key))
-            guard case .key? = await error(path) else { Issue.record("another key opens nothing"); return }
+            guard case .key? = await error(path) else { Issue.record("another key decrypted the secrets"); return }
             let elsewhere = path + "/elsewhere"
             try kept.write(to: URL(fileURLWithPath: elsewhere))
             #expect(await error(path, key: elsewhere) == nil)
@@ -124,7 +126,7 @@ import Testing
         try await withDirectory { path in
             try Data().write(to: URL(fileURLWithPath: path))
             guard case .inaccessible? = await error(path + "/below") else {
-                Issue.record("a file is no directory"); return
+                Issue.record("a file was accepted as a directory"); return
             }
         }
     }

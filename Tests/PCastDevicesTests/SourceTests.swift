@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Sources in real time", .serialized)
 struct SourceTests {
-    @Test("the test pattern comes at its rate, and its strip equals the capture time")
+    @Test("the test pattern has its frame rate, and its strip equals the capture time")
     func syntheticVideo() async throws {
         let source = SyntheticVideoSource(dimensions: Dimensions(width: 320, height: 180), frameRate: 50)
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
@@ -83,7 +83,9 @@ struct SourceTests {
         SyntheticVideoSource(dimensions: Dimensions(width: 64, height: 36)).stop()
         let source = SyntheticAudioSource()
         let (frames, continuation) = AsyncStream<AudioFrame>.makeStream()
-        try source.start(deliver: { continuation.yield($0) }, ended: { _ in Issue.record("it was stopped") })
+        try source.start(
+            deliver: { continuation.yield($0) }, ended: { _ in Issue.record("a stopped source must not report an end") }
+        )
         for await _ in frames { break }
         source.stop()
         continuation.finish()

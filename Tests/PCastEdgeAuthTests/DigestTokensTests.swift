@@ -24,13 +24,15 @@ import Testing
         return "DIGEST:" + Base64.encode(Array(envelope.utf8))
     }
 
-    @Test func aChannelAliasTokenIsByteForByteThatOfThePublicLibraries() throws {
+    @Test("a channel alias token equals that of the public libraries byte for byte")
+    func channelAliasTokenBytes() throws {
         let token = try Self.builder.expiresAt(milliseconds: 1000).forChannelAlias("my-channel").forStreamingOnly()
             .build()
         #expect(token == Self.channelAliasToken)
     }
 
-    @Test func aTokenWithAURIIsByteForByteThatOfThePublicLibraries() throws {
+    @Test("a token with a URI equals that of the public libraries byte for byte")
+    func tokenWithURI() throws {
         let token = try Self.builder.withUri("https://my-custom-backend.example.org").expiresAt(milliseconds: 1000)
             .forChannelAlias("my-channel").forStreamingOnly().build()
         let body =
@@ -40,13 +42,15 @@ import Testing
         #expect(token == Self.encoded(body: body, digest: digest))
     }
 
-    @Test func aPublishingTokenIsByteForByteThatOfThePublicLibraries() throws {
+    @Test("a publishing token equals that of the public libraries byte for byte")
+    func publishingTokenBytes() throws {
         let token = try Self.builder.expiresAt(milliseconds: 1000).forPublishingOnly().build()
         let digest = "kTIAp8xeIjEpqSjtGvakrNGaEZyyKXLvdLvjALzIbHXBkjUx6yOa8sfLeh0RrvsGh2Elqy8NL1PETnuB7PGvzw=="
         #expect(token == Self.encoded(body: #"{"expires":1000,"type":"publish"}"#, digest: digest))
     }
 
-    @Test func capabilitiesAreByteForByteThoseOfThePublicLibraries() throws {
+    @Test("a token with capabilities equals that of the public libraries byte for byte")
+    func tokenWithCapabilities() throws {
         let token = try Self.builder.expiresAt(milliseconds: 1000).forPublishingOnly()
             .withCapability("multi-bitrate").withCapability("streaming").build()
         let body = #"{"expires":1000,"type":"publish","capabilities":["multi-bitrate","streaming"]}"#
@@ -54,13 +58,15 @@ import Testing
         #expect(token == Self.encoded(body: body, digest: digest))
     }
 
-    @Test func tokensOfThePublicLibraryAreMadeByteForByteAndVerified() throws {
+    @Test("every token of the public library is created byte for byte and verified")
+    func publicLibraryTokens() throws {
         for (builder, encoded) in PublicLibraryTokens.all {
             #expect(try builder.build() == encoded)
         }
     }
 
-    @Test func aVerifiedTokenTellsItsBodyInOrderAndItsApplication() {
+    @Test("a verified token has its body in order and its application")
+    func verifiedToken() {
         let verification = DigestTokens.verifyAndDecode(secret: Self.secret, encoded: Self.channelAliasToken)
         #expect(verification.code == .verified)
         #expect(
@@ -75,24 +81,28 @@ import Testing
         #expect(DigestTokens.applicationID(of: Self.channelAliasToken) == "my-application-id")
     }
 
-    @Test func anotherSecretIsABadDigest() {
+    @Test("verification with another secret reports a bad digest")
+    func otherSecret() {
         let verification = DigestTokens.verifyAndDecode(secret: "bad-secret", encoded: Self.channelAliasToken)
         #expect(verification.code == .badDigest && verification.value == nil && verification.token == nil)
     }
 
-    @Test(arguments: [
-        ("FOO", DigestTokenVerification.Code.notADigestToken), ("", .notADigestToken),
-        ("digest:e30=", .notADigestToken),
-        ("DIGEST:", .badToken), ("DIGEST:bad-token", .badToken), ("DIGEST:e30=", .badToken), ("DIGEST:e30", .badToken),
-        ("DIGEST:e3 0=", .badToken),
-    ])
-    func whatIsNoTokenIsToldApart(text: String, code: DigestTokenVerification.Code) {
+    @Test(
+        "each kind of invalid token has its own code",
+        arguments: [
+            ("FOO", DigestTokenVerification.Code.notADigestToken), ("", .notADigestToken),
+            ("digest:e30=", .notADigestToken),
+            ("DIGEST:", .badToken), ("DIGEST:bad-token", .badToken), ("DIGEST:e30=", .badToken),
+            ("DIGEST:e30", .badToken),
+            ("DIGEST:e3 0=", .badToken),
+        ])
+    func invalidTokenCodes(text: String, code: DigestTokenVerification.Code) {
         #expect(DigestTokens.verifyAndDecode(secret: Self.secret, encoded: text).code == code)
         #expect(DigestTokens.applicationID(of: text) == nil)
     }
 
-    @Test(arguments: ["applicationId", "digest", "token"])
-    func anEnvelopeThatLacksAPartIsABadToken(name: String) {
+    @Test("an envelope without one of its fields is a bad token", arguments: ["applicationId", "digest", "token"])
+    func incompleteEnvelope(name: String) {
         for replacement in [nil, JSONValue.string(""), .number(1), .null] {
             var envelope = JSONObject()
             for part in ["applicationId", "digest", "token"] { envelope[part] = .string("eA==") }
@@ -102,26 +112,30 @@ import Testing
         }
     }
 
-    @Test func aSignedBodyThatIsNoObjectIsAServerError() {
+    @Test("a signed body that is not an object is a server error")
+    func bodyIsNoObject() {
         // The HMAC-SHA-512 of "[]" under "my-application-idmy-secret".
         let digest = "CB9TVNS3Z1ZidKl3K7rT3g36BZkyeto4kHX4pWU9o5hl9R77wAiDcb8+hXNH92kKMr7FvWcnsGfOcay3IXCY0A=="
         let encoded = Self.encoded(body: "[]", digest: digest)
         #expect(DigestTokens.verifyAndDecode(secret: Self.secret, encoded: encoded).code == .serverError)
     }
 
-    @Test func aTokenWithoutPaddingIsVerified() {
+    @Test("a token without Base64 padding is verified")
+    func tokenWithoutPadding() {
         let encoded = String(Self.channelAliasToken.dropLast())
         #expect(DigestTokens.verifyAndDecode(secret: Self.secret, encoded: encoded).isVerified)
     }
 
-    @Test func aTokenThatIsTooLongIsNeitherMadeNorRead() {
+    @Test("a token above the length limit is neither created nor read")
+    func tokenLengthLimit() {
         let builder = Self.builder.expiresAt(milliseconds: 1000).forTag(String(repeating: "x", count: 12_200))
         #expect(throws: EdgeAuthError.tooLarge(byteCount: 16_523)) { try builder.build() }
         let encoded = "DIGEST:" + String(repeating: "A", count: 16 * 1024)
         #expect(DigestTokens.verifyAndDecode(secret: Self.secret, encoded: encoded).code == .badToken)
     }
 
-    @Test func noTruncationOrChangeIsVerified() {
+    @Test("no truncated or changed token is verified")
+    func truncatedOrChangedToken() {
         let bytes = Array(Self.channelAliasToken.utf8)
         for length in 0..<bytes.count - 1 {
             let text = String(decoding: bytes[..<length], as: UTF8.self)

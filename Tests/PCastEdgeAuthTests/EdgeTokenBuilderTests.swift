@@ -13,7 +13,8 @@ import Testing
         return value.text
     }
 
-    @Test func fieldsStandInTheOrderOfTheCalls() throws {
+    @Test("fields have the order of the calls")
+    func fieldOrder() throws {
         let token = try body(
             builder.applyTag("a").forSession("s").expiresAt(milliseconds: 5).withCapability("c").forAuthenticationOnly()
                 .withUri("u").forRemoteAddress("r").forOriginStream("o").forTag("t"))
@@ -22,7 +23,8 @@ import Testing
                 + #""remoteAddress":"r","originStreamId":"o","requiredTag":"t"}"#)
     }
 
-    @Test func aFieldSetAgainKeepsItsPlaceAndListsGrow() throws {
+    @Test("a field that is set again keeps its position, and lists grow")
+    func repeatedCalls() throws {
         let token = try body(
             builder.forChannel("1").withCapability("b").expiresAt(milliseconds: 5).forRoom("2").withCapability("a")
                 .withCapability("b").expiresAt(milliseconds: 6).applyTag("x").applyTag("x"))
@@ -30,7 +32,8 @@ import Testing
             token == #"{"requiredTag":"roomId:2","capabilities":["b","a","b"],"expires":6,"applyTags":["x","x"]}"#)
     }
 
-    @Test func everyKindOfTagHasItsPrefix() throws {
+    @Test("each kind of tag has its own prefix")
+    func tagPrefixes() throws {
         let base = builder.expiresAt(milliseconds: 1)
         for (token, tag) in [
             (base.forChannel("c"), "channelId:c"), (base.forChannelAlias("c"), "channelAlias:c"),
@@ -40,12 +43,14 @@ import Testing
         }
     }
 
-    @Test func expirationCountsFromTheTimeThatIsGiven() throws {
+    @Test("a relative expiration counts from the given time")
+    func relativeExpiration() throws {
         let now = WallTime(millisecondsSinceEpoch: 1_700_000_000_123)
         #expect(try body(builder.expiresIn(.milliseconds(3_600_000), from: now)) == #"{"expires":1700003600123}"#)
     }
 
-    @Test func withoutExpirationThereIsNoToken() throws {
+    @Test("a token without an expiration is not built")
+    func buildWithoutExpiration() throws {
         #expect(throws: EdgeAuthError.missingExpiration) { try builder.build() }
         #expect(throws: EdgeAuthError.missingExpiration) { try builder.expiresAt(milliseconds: 0).build() }
         #expect(
@@ -53,13 +58,15 @@ import Testing
                 == "Token must have an expiration (milliseconds since UNIX epoch)")
     }
 
-    @Test func withoutApplicationOrSecretThereIsNoToken() throws {
+    @Test("a token without an application or a secret is not built")
+    func missingApplicationOrSecret() throws {
         #expect(throws: EdgeAuthError.missingApplicationID) { try EdgeTokenBuilder().withSecret("s").build() }
         #expect(throws: EdgeAuthError.missingApplicationID) { try builder.withApplicationId("").build() }
         #expect(throws: EdgeAuthError.missingSecret) { try EdgeTokenBuilder().withApplicationId("a").build() }
     }
 
-    @Test func aBodyMayNotNameItsApplication() throws {
+    @Test("a body that contains an application ID is rejected")
+    func applicationInBody() throws {
         var body = JSONObject()
         body["expires"] = .number(1)
         body["applicationId"] = .string("other")
@@ -68,7 +75,8 @@ import Testing
         }
     }
 
-    @Test func beyondASCIITheBytesAreUTF8AndSlashesStayAsTheyAre() throws {
+    @Test("a body is encoded in UTF-8, and slashes are not escaped")
+    func bodyEncoding() throws {
         let builder = builder.expiresAt(milliseconds: 1).forTag("é/😀\u{2028}\u{7F}\u{F}\u{10}\u{8}\u{C}\r\n\t\"\\")
         let encoded = try builder.build()
         let envelope = String(decoding: try #require(Base64.decode(String(encoded.dropFirst(7)))), as: UTF8.self)
@@ -78,7 +86,8 @@ import Testing
         #expect(envelope.utf8.suffix(token.utf8.count + 2).elementsEqual((token + "\"}").utf8))
     }
 
-    @Test func theSecretIsNeverPrinted() {
+    @Test("the secret is never printed")
+    func secretIsNotPrinted() {
         let builder = EdgeTokenBuilder().withSecret("hidden").withApplicationId("app").forTag("t")
         #expect("\(builder)" == #"{"requiredTag":"t"}"#)
         var dumped = ""

@@ -22,7 +22,8 @@ import Testing
         }
     }
 
-    @Test func aTokenIsWorthNothingFromItsExpirationOn() {
+    @Test("a token is rejected from its expiration on")
+    func expiredToken() {
         let token = Self.token()
         let request = TokenRequest(.authenticate)
         #expect(Self.refusal(token, request, at: token.expires - .nanoseconds(1)) == nil)
@@ -30,7 +31,8 @@ import Testing
         #expect(Self.refusal(token, request, at: token.expires + .milliseconds(1000)) == .expired(at: token.expires))
     }
 
-    @Test func eachKindAllowsItsPurposesAndNoOther() {
+    @Test("each token type allows its own purposes only")
+    func tokenTypes() {
         let kinds: [EdgeToken.Kind?] = [nil, .authentication, .streaming, .publishing]
         let purposes = [TokenRequest.Purpose.authenticate, Self.view, .publish]
         let allowed = [[true, true, false], [true, false, false], [false, true, false], [false, false, true]]
@@ -43,11 +45,12 @@ import Testing
     }
 
     @Test(
+        "only the session that the token names is accepted",
         arguments: [
             (nil, nil, true), (nil, "s", true), ("s", "s", true), ("s", "S", false), ("s", nil, false),
             ("*", "s", false), ("", "s", false), ("", nil, false), ("e\u{301}", "\u{E9}", false),
         ] as [(String?, String?, Bool)])
-    func aSessionIsExactlyTheOneNamed(only: String?, session: String?, isAllowed: Bool) {
+    func requiredSession(only: String?, session: String?, isAllowed: Bool) {
         for purpose in [TokenRequest.Purpose.authenticate, Self.view] {
             let refusal = Self.refusal(
                 Self.token { $0.sessionID = only }, TokenRequest(purpose, sessionID: session))
@@ -63,14 +66,15 @@ import Testing
             ("2001:DB8:0::1", "2001:db8::1", true), ("192.0.2.1", "192.0.2.2", false), ("192.0.2.1", nil, false),
             ("192.0.2.1 ", "192.0.2.1", false), ("", "192.0.2.1", false), ("192.0.2.0/24", "192.0.2.1", false),
         ] as [(String?, String?, Bool)])
-    func io6(only: String?, address: String?, isAllowed: Bool) {
+    func ipv4MappedAddresses(only: String?, address: String?, isAllowed: Bool) {
         let address = address.flatMap { IPAddress($0) }
         let refusal = Self.refusal(
             Self.token { $0.remoteAddress = only }, TokenRequest(.authenticate, remoteAddress: address))
         #expect(refusal == (isAllowed ? nil : .wrongRemoteAddress))
     }
 
-    @Test func onlyTheNamedStreamCanBeViewed() {
+    @Test("only the stream that the token names can be viewed")
+    func requiredStream() {
         let other = TokenRequest.Purpose.subscribe(originStreamID: "p", tags: [])
         #expect(Self.refusal(Self.token { $0.originStreamID = "o" }, TokenRequest(Self.view)) == nil)
         #expect(Self.refusal(Self.token { $0.originStreamID = "o" }, TokenRequest(other)) == .wrongOriginStream)
@@ -78,7 +82,8 @@ import Testing
         #expect(Self.refusal(Self.token { $0.originStreamID = "o" }, TokenRequest(.authenticate)) == nil)
     }
 
-    @Test func theViewedStreamMustCarryTheRequiredTag() {
+    @Test("a viewed stream must have the required tag")
+    func requiredTags() {
         for tag in ["t", "channelAlias:c"] {
             #expect(Self.refusal(Self.token { $0.requiredTag = tag }, TokenRequest(Self.view)) == nil)
         }
@@ -94,19 +99,21 @@ import Testing
     }
 
     @Test(
+        "a capability must be granted by the token",
         arguments: [
             ([], [], nil), (["a", "b"], ["b"], nil), (["a"], ["a", "b", "c"], "b"), ([], ["a"], "a"),
             (["playout-buffer"], ["playout-buffer=PT1S"], "playout-buffer=PT1S"), ([], ["real-time"], nil),
             (["prefer-h264"], ["real-time"], nil), (["streaming"], ["real-time"], "real-time"),
             (["streaming", "real-time"], ["real-time"], nil), (["real-time"], ["streaming"], "streaming"),
         ] as [([String], [String], String?)])
-    func capabilitiesMustBeGranted(granted: [String], requested: [String], missing: String?) {
+    func grantedCapabilities(granted: [String], requested: [String], missing: String?) {
         let token = Self.token { $0.capabilities = granted }
         let refusal = Self.refusal(token, TokenRequest(Self.view, capabilities: requested))
         #expect(refusal == missing.map { .missingCapability($0) })
     }
 
-    @Test func aPublisherIsAlwaysDeliveredInRealTime() {
+    @Test("a publisher always uses real-time delivery")
+    func publisherDelivery() {
         let token = Self.token {
             $0.kind = .publishing
             $0.capabilities = ["streaming"]
@@ -117,7 +124,8 @@ import Testing
     }
 
     /// Violates each subset of restrictions at once. The first in order is reported.
-    @Test func anySingleBrokenRestrictionRefuses() {
+    @Test("one violated restriction is enough for a rejection")
+    func brokenRestriction() {
         let refusals: [TokenRefusal] = [
             .expired(at: Self.now), .wrongType, .wrongSession, .wrongRemoteAddress, .wrongOriginStream,
             .missingTag("required"), .missingCapability("c"),
@@ -140,7 +148,8 @@ import Testing
         }
     }
 
-    @Test func onlyAVerifiedTokenAuthorizes() throws {
+    @Test("only a verified token authorizes")
+    func unverifiedToken() throws {
         let encoded = try EdgeTokenBuilder().withApplicationId("a").withSecret("s").expiresAt(milliseconds: 1).build()
         #expect(TokenAuthorization(DigestTokens.verifyAndDecode(secret: "s", encoded: encoded)) != nil)
         #expect(TokenAuthorization(DigestTokens.verifyAndDecode(secret: "t", encoded: encoded)) == nil)

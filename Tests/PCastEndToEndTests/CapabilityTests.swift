@@ -110,7 +110,7 @@ extension EndToEnd {
                     of: place, seconds: 40)
                 for peer in [publisher, viewer] {
                     let seconds = try await peer.figures()["abandonedSeconds"].number ?? 0
-                    #expect((1...30).contains(seconds), "\(peer.program.name) was ended after \(seconds) s")
+                    #expect((1...30).contains(seconds), "\(peer.program.name) was terminated after \(seconds) s")
                 }
                 _ = try await platform.program.message(containing: "reason=failed")
                 #expect(!silent.hasEnded)

@@ -49,7 +49,7 @@ extension EndToEnd {
             // Chromium's fake microphone beeps.
             #expect(try await recording.loudness() > -60)
             let changes = try await recording.pictures(width: 64, height: 36, format: "gray", byteCount: 64 * 36)
-            #expect(Set(changes).count >= 10 * seconds, "pictures move")
+            #expect(Set(changes).count >= 10 * seconds, "the video must change")
         }
     }
 }

@@ -15,7 +15,7 @@ extension EndToEnd {
                 throw EndToEndFailure("\(name) exited with \(status)\n\(program.report)")
             }
             for line in program.output.lines.values {
-                #expect(JSON(line: line) != nil, "each line is an object: \(line)")
+                #expect(JSON(line: line) != nil, "a line is not a JSON object: \(line)")
             }
             return result
         }

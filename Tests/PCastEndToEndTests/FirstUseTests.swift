@@ -31,7 +31,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "on a network without a default route the page tells what Firefox requires", .timeLimit(.minutes(5)))
+            "on a network without a default route the page states what Firefox requires", .timeLimit(.minutes(5)))
         func noRoute() async throws {
             try await TestWorkspace.run { place in
                 let machine = try await MachineNetwork.start("v4", in: place)

@@ -106,8 +106,10 @@ extension EndToEnd {
                 await player.settled()
                 #expect(!player.isExternalPlaybackActive && told.values.contains(.externalPlaybackChanged(false)))
                 #expect(told.values.contains(.lifecycle(.endCastSession)))
-                #expect(!screen.isDark && screen.sights.values.last.map(isThere) == true, "it stands here now")
-                #expect(await device.told.first { $0 == .finished } != nil, "there it is over")
+                #expect(
+                    !screen.isDark && screen.sights.values.last.map(isThere) == true,
+                    "the video must be on the local screen")
+                #expect(await device.told.first { $0 == .finished } != nil, "playback on the device must have ended")
                 let count = screen.sights.values.count
                 player.play()
                 #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)

@@ -81,7 +81,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "the configuration is reloaded when its file changes and on SIGHUP, and nobody is disconnected",
+            "the configuration is reloaded when its file changes and on SIGHUP, without disconnections",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func reload() async throws {
             try await TestWorkspace.run { place in

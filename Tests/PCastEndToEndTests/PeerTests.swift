@@ -96,8 +96,8 @@ extension EndToEnd {
             switch figures["srtpProfile"].text {
             case let profile? where peer.hasPrefix("aiortc"):
                 #expect(profile.hasPrefix("SRTP_AEAD_AES_"), "\(peer)")
-            case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) knows counter mode only")
-            case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) tells its profile")
+            case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) supports counter mode only")
+            case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) reports its profile")
             }
             lost += max(0, Int(figures["videoPacketsLost"].number ?? 0))
         }

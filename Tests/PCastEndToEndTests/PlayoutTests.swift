@@ -88,7 +88,7 @@ extension EndToEnd {
                 dimensions: size, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory
             ) { $0.deallocate() }
             let sight = ChannelScreen.look(at: frame)
-            #expect(sight.stamp != nil && sight.isCovered, "the page shows the film and what is over it")
+            #expect(sight.stamp != nil && sight.isCovered, "the page shows the film and the overlay")
         }
 
         /// Returns the child process of a program.

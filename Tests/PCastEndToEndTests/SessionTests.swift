@@ -70,7 +70,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "outside of loopback the link contains a token, without which nobody can watch",
+            "outside of loopback the link contains a token, which is required to watch",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func offLoopback() async throws {
             try await TestWorkspace.run { place in

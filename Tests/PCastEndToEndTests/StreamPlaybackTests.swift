@@ -124,7 +124,7 @@ extension EndToEnd {
                     let position = try await player.event("position") { $0["position"].number ?? 0 >= 2 }
                     #expect(position["timecode"].text != nil)
                     let told = player.output.lines.values.joined() + player.messages.lines.values.joined()
-                    #expect(!told.contains("DIGEST") && !told.contains(token.prefix(40)), "the token is told to nobody")
+                    #expect(!told.contains("DIGEST") && !told.contains(token.prefix(40)), "the token was disclosed")
                 }
                 publisher.send(SIGINT)
                 for (index, player) in players.enumerated() {

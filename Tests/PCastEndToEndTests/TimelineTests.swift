@@ -47,7 +47,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("events come with their frame, also after seeks, on a platform that was killed meanwhile")
+        @Test("events are delivered with their frame, also after seeks and after the platform was killed")
         func game() async throws {
             try await TestWorkspace.run { place in
                 let ground = try await TimelineGround.start(in: place)
@@ -131,7 +131,7 @@ extension EndToEnd {
                     ["timeline", "position"].first { line.contains("\"event\":\"\($0)\"") }
                 }
                 let earlier = try #require(names.firstIndex(of: "timeline"))
-                #expect(earlier >= 2, "two seconds of it were played before: \(names)")
+                #expect(earlier >= 2, "two seconds were played before: \(names)")
                 #expect(
                     player.events("position").first?["timecode"].text?.hasPrefix("2026-05-01T12:00:0") == true)
             }

@@ -79,7 +79,7 @@ extension EndToEnd {
                 #expect(try await file.loudness() > -60)
                 let stamps = try await file.stamps()
                 #expect(stamps.count > 60)
-                #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
+                #expect(stamps.count { $0 == nil } == 0, "each frame has its time strip")
 
                 // The receiver has ended.
                 let end = await pushed.ended
@@ -137,7 +137,7 @@ extension EndToEnd {
                 let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", URIPlatform.listenerPorts)
                 _ = try await platform.listen(options: ConnectOptions(isDetached: true))
                 await platform.pcast.shutdown()
-                let worker = try #require(platform.workers.first, "it is detached from its client")
+                let worker = try #require(platform.workers.first, "the detached job has no worker")
                 platform.local.program.send(SIGKILL)
                 let end = ContinuousClock.now + .seconds(15)
                 while worker.isRunning, ContinuousClock.now < end {
@@ -170,7 +170,7 @@ extension EndToEnd {
             #expect(try await file.track("audio").codec == "aac")
             let stamps = try await file.stamps()
             #expect(stamps.count > 45)
-            #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
+            #expect(stamps.count { $0 == nil } == 0, "each frame has its time strip")
             #expect(!platform.local.program.report.contains("hidden-key"))
         }
 

@@ -162,7 +162,7 @@ struct VariantChoiceTests {
         #expect(choice.choose(buffered: .zero, goal: goal, at: now) == 4)
     }
 
-    @Test("a segment that will be too late is replaced by a lower one that comes sooner")
+    @Test("a segment that will be too late is replaced by a lower one that arrives sooner")
     func abandoning() {
         var choice = VariantChoice(Self.ladder())
         choice.pinned = 4

@@ -37,7 +37,7 @@ extension Hardware {
             recording.source.stop()
             #expect(try !isLit())
             #expect(recording.source.apply(configuration) == [:])
-            #expect(try !isLit(), "it was given back")
+            #expect(try !isLit(), "the torch must be off")
         }
 
         @Test("a light that was already on is off at the end too")
@@ -106,7 +106,9 @@ extension Hardware {
             try Machine.wait(for: "the focus") { recording.source.focusState == .locked }
             #expect(try CameraBench.value(node, "focus_absolute") == 60)
             recording.source.stop()
-            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1, "as it was before")
+            #expect(
+                try CameraBench.value(node, "focus_automatic_continuous") == 1,
+                "the control must have its previous value")
         }
 
         @Test("continuous focus follows the target, and a locked one stays")
@@ -170,7 +172,9 @@ extension Hardware {
                 let span = (pictures[10].captureTime! - pictures[1].captureTime!).seconds
                 #expect(abs(9 / span - rate) < 1)
                 #expect(source.nominalFrameRate == 30)
-                #expect(try CameraBench.value(node, "exposure_dynamic_framerate") == 1, "as it was before")
+                #expect(
+                    try CameraBench.value(node, "exposure_dynamic_framerate") == 1,
+                    "the control must have its previous value")
             }
         }
 

@@ -56,7 +56,7 @@ extension Hardware {
             let nodes = SysfsDevice.names(subsystem: "video4linux").compactMap {
                 try? VideoNode(path: "/dev/\($0)", access: .driver)
             }.filter { $0.capability.driver == "vivid" }
-            #expect(nodes.count >= 4, "what there is to be left out")
+            #expect(nodes.count >= 4, "there are devices to exclude")
             #expect(CameraBench.nodes("vivid").count == 1)
             #expect(Cameras.enumerate().filter { $0.identity.name == "vivid" }.count == 1)
             for path in nodes.map(\.path) where path != CameraBench.nodes("vivid")[0].path {
@@ -188,7 +188,7 @@ extension Hardware {
             #expect(vivid.mountingTurns == 0)
         }
 
-        @Test("the direction and mounting of cameras come from their firmware")
+        @Test("the direction and mounting of cameras are read from their firmware")
         func mounting() throws {
             try Machine.unload("camctl")
             // The degrees are the counter-clockwise correction: 90 degrees are three clockwise quarters.

@@ -105,7 +105,9 @@ extension Hardware {
             configuration.flashMode = .alwaysOn
             #expect(Set(recording.source.apply(configuration).keys) == [.autoFocusTarget, .flashMode])
             recording.source.stop()
-            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1, "as it was before")
+            #expect(
+                try CameraBench.value(node, "focus_automatic_continuous") == 1,
+                "the control must have its previous value")
         }
 
         /// Runs `body` with a camera that encodes its frames: FFmpeg writes them into a loopback device.
@@ -147,7 +149,7 @@ extension Hardware {
                 try Machine.wait(for: "coded pictures") { passed.coded.count >= 40 }
                 passed.source.stop()
                 #expect(passed.pictures.isEmpty && passed.source.passThroughObstacle == nil)
-                #expect(!passed.source.requestKeyFrame(), "given back")
+                #expect(!passed.source.requestKeyFrame(), "a stopped source requests no key frame")
                 let frames = passed.coded
                 #expect(frames[0].isKeyFrame && frames.filter(\.isKeyFrame).count >= 2)
                 let decoder = try H264Decoder()

@@ -168,7 +168,7 @@ extension Hardware {
         }
 
         @Test("a track survives every fault of its driver", .timeLimit(.minutes(5)))
-        func lies() throws {
+        func driverFaults() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer {
                 recording.input.stop()

@@ -51,9 +51,9 @@ extension Hardware {
 
             // The card transfers audio every jiffy, which is 4 ms.
             let late = try #require(hearing.late)
-            #expect(late.magnitude < .milliseconds(10), "heard \(late) after it was due")
+            #expect(late.magnitude < .milliseconds(10), "played \(late) after its due time")
             let told = try #require(hearing.toldLate)
-            #expect((told - late).magnitude < .milliseconds(10), "told \(told - late) after it was heard")
+            #expect((told - late).magnitude < .milliseconds(10), "reported \(told - late) after it was played")
 
             #expect(abs(hearing.sound.level(1_000, channel: 0) - 0.5) < 0.05)
             #expect(abs(hearing.sound.level(1_000, channel: 1) - 0.25) < 0.025)

@@ -101,7 +101,7 @@ struct DatagramReceiverTests {
     }
 
     @Test("a message of the largest size is received completely, and larger ones do not disturb it")
-    func io10() throws {
+    func largestMessage() throws {
         let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
         send(Array(repeating: 2048, count: 31), to: target)
         let peer = TestSocket.udp()

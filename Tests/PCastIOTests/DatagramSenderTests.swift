@@ -32,7 +32,7 @@ struct DatagramSenderTests {
     }
 
     @Test("a run has datagrams of one size, ends with the first shorter one, and arrives unmodified")
-    func io2() {
+    func segmentationRuns() {
         let sizes = [1000, 1000, 1000, 400, 1000, 1001, 1, 0, 5]
         var sender = DatagramSender()
         sender.send(batch(sizes), over: [socket], at: now)
@@ -85,7 +85,7 @@ struct DatagramSenderTests {
     @Test(
         "rejected segments are sent singly at once, and the route does without segmentation for a while",
         arguments: [EIO, EINVAL])
-    func io1(error: Int32) {
+    func rejectedSegments(error: Int32) {
         let sizes = [900, 900, 900, 100]
         var sender = DatagramSender(fault: .segmentation(errno: error))
         sender.send(batch([5] + sizes), over: [socket], at: now)
@@ -106,7 +106,7 @@ struct DatagramSenderTests {
     }
 
     @Test("a datagram that does not fit is counted as such, and does not disable segmentation")
-    func io4() {
+    func oversizedDatagram() {
         let sizes = [1500, 1500]
         var sender = DatagramSender(fault: .segmentation(errno: EMSGSIZE))
         sender.send(batch(sizes), over: [socket], at: now)
@@ -116,7 +116,7 @@ struct DatagramSenderTests {
     }
 
     @Test("an unreachable destination loses only its own datagram")
-    func io8() {
+    func unreachableDestination() {
         var batch = DatagramBatch()
         for (index, remote) in [peer.address, TransportAddress("255.255.255.255:9")!, peer.address].enumerated() {
             let added = batch.append([UInt8(index)], to: NetworkPath(local: socket.address, remote: remote))
@@ -152,7 +152,7 @@ struct DatagramSenderTests {
     }
 
     @Test("the sizes of socket buffers are read back, and a shortfall is reported with its remedy")
-    func io9() throws {
+    func socketBufferSizes() throws {
         #expect(socket.bufferSizes.receive >= 200_000)
         let wanting = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: Int(Int32.max))
         if wanting.bufferSizes.receive < Int(Int32.max) {
@@ -161,7 +161,7 @@ struct DatagramSenderTests {
     }
 
     @Test("a datagram larger than the buffer is recognized as truncated")
-    func io10() {
+    func truncatedDatagram() {
         var receiver = DatagramReceiver()
         peer.send([UInt8](repeating: 1, count: 3000), to: socket.address)
         peer.send([UInt8](repeating: 2, count: 2048), to: socket.address)
@@ -174,11 +174,11 @@ struct DatagramSenderTests {
     }
 
     @Test("datagrams that waited have their own arrival times")
-    func cc6() throws {
+    func arrivalTimes() throws {
         var receiver = DatagramReceiver()
         // The kernel starts to record times shortly after the first socket requests them.
         for attempt in 1... {
-            try #require(attempt <= 1_000, "the kernel notes when datagrams come")
+            try #require(attempt <= 1_000, "the kernel did not record arrival times")
             peer.send([0], to: socket.address)
             Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
             #expect(receiver.receive(from: socket) == 1)

@@ -76,7 +76,7 @@ struct PatientDatagramsTests {
     }
 
     @Test("a thread that is awake for another reason first answers that, and then reads deferred datagrams")
-    func company() async throws {
+    func receivesAfterOtherWork() async throws {
         let patient = DeferredReceive(Self.patient.patterns, interval: .milliseconds(20), timeout: .seconds(600))
         let loop = try Self.loop("127.0.0.1:0", patient: patient)
         let (peer, other) = (TestSocket.udp(), TestSocket.udp())

@@ -18,7 +18,7 @@ struct EventLoopTests {
     }
 
     @Test("on a wildcard socket the answer is sent from the address to which the request was sent")
-    func io5() async throws {
+    func answersFromDestinationAddress() async throws {
         let loop = try EventLoop.echo("0.0.0.0:0")
         let peer = TestSocket.udp("127.0.0.3:0")
         let addressed = TransportAddress(ip: IPAddress("127.0.0.2")!, port: loop.port)
@@ -30,7 +30,7 @@ struct EventLoopTests {
     }
 
     @Test("one loop on both wildcards receives IPv4 and IPv6 on one port, each in its own family")
-    func io6() async throws {
+    func bothWildcardsOnOnePort() async throws {
         let loop = try EventLoop.echo("0.0.0.0:0", "[::]:0")
         #expect(loop.boundAddresses[1].port == loop.port)
         let four = TestSocket.udp("127.0.0.1:0")

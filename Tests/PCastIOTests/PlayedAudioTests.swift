@@ -64,7 +64,7 @@ struct PlayedAudioTests {
     }
 
     @Test("the oldest audio is removed, and does not reappear at another time")
-    func forgotten() {
+    func removesOldestAudio() {
         let loudspeaker = Loudspeaker(of: sound)
         let chunk = [Int16](repeating: 1_000, count: 480)
         for index in 0..<400 { play(chunk, on: loudspeaker, after: .milliseconds(10 * Int64(index))) }

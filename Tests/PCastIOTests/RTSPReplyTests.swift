@@ -119,7 +119,7 @@ struct RTSPReplyTests {
         try #require(RelayPipe.write(Self.bytes("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"), to: client))
         try #require(RelayPipe.wait(reading: listener.number, milliseconds: 10_000))
         guard case .connection(let server) = listener.accept() else {
-            Issue.record("nobody has connected")
+            Issue.record("no client has connected")
             return
         }
         _ = RelayPipe.read(server)

@@ -55,7 +55,7 @@ struct SharedAddressTests {
     }
 
     @Test("other programs cannot bind the address, whether they share it or not")
-    func strangers() throws {
+    func otherProgramsCannotBind() throws {
         let pair = try Pair()
         #expect(throws: IOError.addressInUse(pair.address)) { try EventLoop.echo(pair.address.description) }
     }

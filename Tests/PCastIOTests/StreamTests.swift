@@ -83,7 +83,7 @@ struct StreamTests {
     }
 
     @Test("a reader that does not read loses only whole frames, and the stream remains valid")
-    func io11() async throws {
+    func slowReaderLosesWholeFrames() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
         let peer = TestSocket.tcp(to: loop.boundAddresses[0])
         peer.write([0, 1, 1])
@@ -100,7 +100,7 @@ struct StreamTests {
         for _ in 0..<kept {
             let frame = peer.read(1026)
             guard frame.count == 1026, frame[0] == 4, frame[1] == 0, frame[2...].allSatisfy({ $0 == frame[2] }) else {
-                Issue.record("a frame is torn")
+                Issue.record("a frame is incomplete")
                 return
             }
         }
@@ -112,7 +112,8 @@ struct StreamTests {
         if let connection = connections.ready(number, event, poller) { connections.admitPeer(connection) }
     }
 
-    @Test("without capacity the oldest unauthenticated connection is closed, and no peer's") func strangers() throws {
+    @Test("without capacity the oldest unauthenticated connection is closed, and no peer's")
+    func closesOldestUnauthenticated() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
         var connections = TCPConnections(capacity: 4)
@@ -255,7 +256,7 @@ struct StreamTests {
             return
         }
         guard let arrived = first.giveAway(connection, from: frame, poller) else {
-            Issue.record("the connection stays")
+            Issue.record("the connection was not transferred")
             return
         }
         let adopted = second.adopt(arrived, poller)

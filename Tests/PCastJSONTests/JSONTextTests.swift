@@ -2,34 +2,43 @@ import PCastJSON
 import Testing
 
 @Suite struct JSONTextTests {
-    @Test(arguments: [
-        #"{}"#, #"{"b":1,"a":[true,false,null,"x",{"y":[]}],"c":-5}"#, #"{"n":1.5}"#, #"{"é":"/"}"#,
-        #"{"big":9007199254740991}"#,
-    ])
-    func compactTextIsReadAndWrittenUnchanged(text: String) {
+    @Test(
+        "compact text is read and written unchanged",
+        arguments: [
+            #"{}"#, #"{"b":1,"a":[true,false,null,"x",{"y":[]}],"c":-5}"#, #"{"n":1.5}"#, #"{"é":"/"}"#,
+            #"{"big":9007199254740991}"#,
+        ])
+    func compactRoundTrip(text: String) {
         #expect(JSONObject(text: text)?.text == text)
     }
 
-    @Test(arguments: [
-        (" { \"a\" : [ 1 , 2 ] \n} ", #"{"a":[1,2]}"#), (#"{"a":"\u00e9\/\ud83d\ude00"}"#, #"{"a":"é/😀"}"#),
-        (#"{"a":"\ud83d","b":"\ude00x"}"#, #"{"a":"\#u{FFFD}","b":"\#u{FFFD}x"}"#),
-        (#"{"a":"\ud83d\u0041"}"#, #"{"a":"\#u{FFFD}A"}"#), (#"{"a":1,"b":2,"a":3}"#, #"{"a":3,"b":2}"#),
-        (#"{ "a":1e3 , "b":-0.5E+1}"#, #"{"a":1e3,"b":-0.5E+1}"#),
-    ])
-    func otherFormsMeanTheSame(text: String, compact: String) {
+    @Test(
+        "equivalent forms have the same value",
+        arguments: [
+            (" { \"a\" : [ 1 , 2 ] \n} ", #"{"a":[1,2]}"#), (#"{"a":"\u00e9\/\ud83d\ude00"}"#, #"{"a":"é/😀"}"#),
+            (#"{"a":"\ud83d","b":"\ude00x"}"#, #"{"a":"\#u{FFFD}","b":"\#u{FFFD}x"}"#),
+            (#"{"a":"\ud83d\u0041"}"#, #"{"a":"\#u{FFFD}A"}"#), (#"{"a":1,"b":2,"a":3}"#, #"{"a":3,"b":2}"#),
+            (#"{ "a":1e3 , "b":-0.5E+1}"#, #"{"a":1e3,"b":-0.5E+1}"#),
+        ])
+    func equivalentForms(text: String, compact: String) {
         #expect(JSONObject(text: text)?.text == compact)
     }
 
-    @Test(arguments: [
-        "", "{", "}", "[]", "1", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":01}", "{\"a\":1.}", "{\"a\":-}",
-        "{\"a\":1e}", "{\"a\":1e999}", "{\"a\":\"\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\u+123\"}",
-        "{\"a\":tru}", "{} {}", "{\"a\":1]", "{\"a\":[1}", "{\"a\":nan}", "{\"a\":+1}", "{\"a\":\"", "{\"a\":\"\\",
-    ])
-    func whatIsNoObjectIsRefused(text: String) {
+    @Test(
+        "text that is not a valid object is rejected",
+        arguments: [
+            "", "{", "}", "[]", "1", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":01}", "{\"a\":1.}",
+            "{\"a\":-}",
+            "{\"a\":1e}", "{\"a\":1e999}", "{\"a\":\"\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}",
+            "{\"a\":\"\\u+123\"}",
+            "{\"a\":tru}", "{} {}", "{\"a\":1]", "{\"a\":[1}", "{\"a\":nan}", "{\"a\":+1}", "{\"a\":\"", "{\"a\":\"\\",
+        ])
+    func invalidText(text: String) {
         #expect(JSONObject(text: text) == nil)
     }
 
-    @Test func depthAndSizeAreBounded() {
+    @Test("depth and size are bounded")
+    func depthAndSizeLimits() {
         let nested = { (depth: Int) in
             String(repeating: "{\"a\":", count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
         }
@@ -41,7 +50,8 @@ import Testing
         #expect(JSONObject(text: sized(16 * 1024 + 1)) == nil)
     }
 
-    @Test func changedTextNeverTraps() {
+    @Test("mutated text never traps")
+    func mutatedText() {
         let text = Array(#"{"b":1.5e3,"a":[true,false,null,"\u00e9\ud83d\ude00\n",{"y":[]}],"c":-5}"#.utf8)
         var state: UInt64 = 1
         for _ in 0..<20_000 {

@@ -120,7 +120,7 @@ struct OverlayCoreTests {
         stage.handle(.pageOpened(.init(number: 2), isController: false))
         stage.say("bridge.ready", from: 2)
         #expect(
-            stage.say("app.ready", from: 2) == [] && stage.core.phase == .loading, "one that looks on does not count")
+            stage.say("app.ready", from: 2) == [] && stage.core.phase == .loading, "an observer does not count")
         stage.handle(.pageOpened(.init(number: 3), isController: true))
         #expect(Self.notified(stage.say("app.ready", from: 3)) == [])
         #expect(Self.notified(stage.say("bridge.ready", from: 3)) == [.bridgeReady, .easeLiveReady])
@@ -170,7 +170,7 @@ struct OverlayCoreTests {
         stage.post(.playerMute(false))
         #expect(stage.core.isClosing(.init(number: 1)))
         #expect(stage.take(1).map(\.text) == [OverlayClosing.fellBehind.reason])
-        #expect(stage.take(2).map(\.event) == ["player.mute"], "the other one is not told less")
+        #expect(stage.take(2).map(\.event) == ["player.mute"], "the other one receives the same messages")
     }
 
     @Test("only a controlling page has effects")
@@ -244,7 +244,7 @@ struct OverlayCoreTests {
         let told = stage.take(1)
         #expect(told.count { $0.event == "bridge.error" } == OverlayPage.mostFaults)
         #expect(told.last?.text == OverlayClosing.malformed.reason && stage.take(2).isEmpty)
-        #expect(stage.say("player.mute", ["mute": .boolean(true)], from: 1) == [], "it is not heard any more")
+        #expect(stage.say("player.mute", ["mute": .boolean(true)], from: 1) == [], "its messages are ignored")
         // A repeated number is an old message.
         let text = OverlayEnvelope("player.mute", ["mute": .boolean(true)], sequence: 1_000, epoch: 0).text
         #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).count == 1)
@@ -300,7 +300,7 @@ struct OverlayCoreTests {
         stage.handle(.load)
         #expect(stage.run(.seconds(3_600 as Int64)) == [])
         stage.handle(.pageOpened(.init(number: 1), isController: true))
-        #expect(Self.notified(stage.run(.seconds(11 as Int64))).count == 1, "it never says that it has loaded")
+        #expect(Self.notified(stage.run(.seconds(11 as Int64))).count == 1, "the page never reports that it has loaded")
         stage.handle(.pageClosed(.init(number: 1)))
         #expect(stage.run(.seconds(3_600 as Int64)) == [] && stage.core.phase == .loading)
     }
@@ -316,7 +316,7 @@ struct OverlayCoreTests {
             Self.notified(stage.say("app.status", ["status": .string("enabled")], from: 1)) == [
                 .bridgeAppStatus(.enabled)
             ])
-        #expect(stage.take(1).isEmpty, "who says it knows it")
+        #expect(stage.take(1).isEmpty, "the sender does not receive its own message")
         #expect(
             stage.post(.bridgeAppStatus(.disabled)) == [
                 .notify(.bridgeAppStatus(.disabled), isPublished: false), .destroyed,

@@ -126,6 +126,6 @@ struct OverlayHostilityTests {
         }
         #expect(loud.told == quiet.told && quiet.told.count > 100)
         #expect(loud.outputs == quiet.outputs && quiet.outputs.count > 100)
-        #expect(quiet.warnings == 0 && loud.warnings > 0, "lies were told, and are warned of")
+        #expect(quiet.warnings == 0 && loud.warnings > 0, "false messages were sent, and cause warnings")
     }
 }

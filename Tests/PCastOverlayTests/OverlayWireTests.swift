@@ -106,7 +106,7 @@ struct OverlayWireTests {
     }
 
     @Test("a player's report is parsed by another overlay, and a page's request by the overlay")
-    func bothWays() throws {
+    func bothDirections() throws {
         let scale = VideoScale(scaleX: 0.5, scaleY: 0.25, pivotX: 1, pivotY: 0, duration: 300)
         let reports: [OverlayMessage] = [
             .playerReady, .playerTime(OverlayTime(timecode: 5, initialTimecode: 1, maxTimecode: 9)),

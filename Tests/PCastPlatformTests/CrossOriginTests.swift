@@ -8,7 +8,7 @@ import Testing
             ("/whip/resource/x", "DELETE"), ("/whep/resource/x", "PATCH"), ("/whep/resource/x", "DELETE"),
             ("/whep/resource/x/clock", "GET"),
         ])
-    func wh2Preflight(path: String, method: String) async throws {
+    func preflightsNeedNoToken(path: String, method: String) async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             let answer = try await platform.send(
                 "OPTIONS", path,
@@ -29,7 +29,7 @@ import Testing
             ("POST", "/whip", 401), ("POST", "/whep/stream-x", 401), ("GET", "/whip", 204), ("PUT", "/whip", 405),
             ("DELETE", "/whip/resource/x", 404), ("DELETE", "/whep/resource/x", 404), ("GET", "/whip/a/b/c", 404),
         ])
-    func wh2Exposed(method: String, path: String, status: Int) async throws {
+    func errorsExposeHeaders(method: String, path: String, status: Int) async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             let answer = try await platform.send(
                 method, path, ["Content-Type": "application/sdp", "Origin": "https://player.example"],
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("a successful answer exposes its headers") func wh2Created() async throws {
+    @Test("a successful answer exposes its headers") func successExposesHeaders() async throws {
         try await TestPlatform.run { platform in
             let token = try Tokens.publishing()
             let answer = try await platform.post(

@@ -62,7 +62,7 @@ import Testing
         #expect(attempts.wait(of: IPAddress("2001:db8:0:1::1"), at: at(0)) == .zero)
     }
 
-    @Test("many addresses share the remaining attempts if not each can be remembered") func crowd() {
+    @Test("many addresses share the remaining attempts if not each can be remembered") func sharedAttempts() {
         var attempts = LoginAttempts()
         for number in 0..<LoginAttempts.capacity {
             attempts.noteFailure(of: IPAddress("10.0.\(number / 256).\(number % 256)"), at: at(0))

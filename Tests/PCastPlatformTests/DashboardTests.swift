@@ -47,7 +47,7 @@ import Testing
             #expect(cookie.hasPrefix("pcast-login-\(port)="))
             #expect(cookie.hasSuffix("; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"))
             #expect(try #require(cookie.split(separator: ";").first).count == "pcast-login-\(port)=".count + 26)
-            #expect(try await logIn(platform).header("Set-Cookie") != cookie, "each login has a ticket of its own")
+            #expect(try await logIn(platform).header("Set-Cookie") != cookie, "each login has its own ticket")
         }
     }
 
@@ -72,7 +72,7 @@ import Testing
         }
         try await TestPlatform.run { platform in
             let answer = try await logIn(platform, headers: Self.script.merging(secure) { $1 })
-            #expect(answer.header("Set-Cookie")?.contains("Secure") == false, "nobody has named that proxy")
+            #expect(answer.header("Set-Cookie")?.contains("Secure") == false, "the proxy is not configured")
         }
         let standard: (inout PlatformConfiguration) -> Void = {
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]

@@ -53,7 +53,7 @@ import Testing
         #expect(try await count(records) == 5_000)
     }
 
-    @Test("a full disk delays nobody, is counted and reported once, and loses nothing")
+    @Test("a full disk causes no delay, is counted and reported once, and loses nothing")
     func fullDisk() async throws {
         try await withJournal { writeQueue, records, log async throws in
             await writeQueue.commit(starting(0))

@@ -16,7 +16,7 @@ import Testing
         return .setupStream(message)
     }
 
-    @Test("resuming a stream or a viewing takes no second place") func places() async throws {
+    @Test("resuming a stream or a subscription uses no second place") func places() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.limits[.streams] = 1
             $0.limits[.viewers] = 1

@@ -13,7 +13,7 @@ struct TideMarkTests {
     }
 
     @Test("memory is returned when half of many peers have left, again at half of those, and once afterwards")
-    func ebb() {
+    func trimsAsPeersLeave() {
         let told = times([
             (0, 0), (1, 100), (2, 1_000), (3, 600), (4, 500), (5, 300), (6, 20), (7, 0), (35, 0), (36, 0), (37, 0),
             (99, 0),
@@ -22,7 +22,7 @@ struct TideMarkTests {
     }
 
     @Test("memory is returned once after many peers have joined, and again after as many more")
-    func flood() {
+    func trimsAfterJoins() {
         let told = times([
             (0, 0), (1, 150), (2, 200), (3, 500), (7, 500), (8, 500), (9, 500), (20, 650), (30, 650), (31, 700),
             (35, 690), (36, 695), (37, 700), (99, 700),

@@ -37,7 +37,7 @@ import Testing
             for offer in wrong + [receiving.replacing("recvonly", with: "inactive")] {
                 let answer = try await platform.post(door, offer)
                 #expect(answer.status == 400)
-                #expect(answer.body.contains("recvonly"), "it says what is expected")
+                #expect(answer.body.contains("recvonly"), "the error states what is expected")
             }
             #expect(try await platform.figure("pcast_viewers") == 0)
             #expect(try await platform.figure("pcast_streams") == 1)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("every advertised address is a candidate, with UDP before TCP") func ice14() async throws {
+    @Test("every advertised address is a candidate, with UDP before TCP") func advertisedCandidates() async throws {
         try await TestPlatform.run(advertise: ["192.0.2.7", "2001:db8::7"].compactMap { .init($0) }) { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
             let port = platform.listening.rtcPort

@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test("a request for neither or both directions is a bad request, and an unknown stream is not offered")
-    func wishes() async throws {
+    func requestedDirections() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate()

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("a session and its streams continue on a new connection") func ops4Resume() async throws {
+    @Test("a session and its streams continue on a new connection") func resumesSessionOnNewConnection() async throws {
         try await TestPlatform.run { platform in
             let kept = Kept()
             try await ProtocolClient.run(platform) { client in

@@ -21,7 +21,7 @@ import Testing
 
     @Test(
         "Location is a path that resolves against the endpoint, and DELETE works there", arguments: ["/whip", "/whep"])
-    func wh1(door: String) async throws {
+    func locationHeader(door: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("without ICE servers there is no Link header for one") func wh1Link() async throws {
+    @Test("without ICE servers there is no Link header for one") func noLinkHeaderWithoutICEServers() async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
             #expect(answer.status == 201)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("trickle answers 204 unless If-Match is wrong, and then 412") func wh3Trickle() async throws {
+    @Test("trickle answers 204 unless If-Match is wrong, and then 412") func trickleConditions() async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
             let answer = try await platform.post("/whip", offer)
@@ -68,7 +68,7 @@ import Testing
 
     @Test(
         "an ICE restart requires If-Match: * and answers 200 with new credentials", arguments: ["*", "\"*\""])
-    func wh3Restart(star: String) async throws {
+    func iceRestartConditions(star: String) async throws {
         try await TestPlatform.run { platform in
             let offer = try Offers.publisher()
             let answer = try await platform.post("/whip", offer)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test("DELETE answers an empty 200, and later requests answer 404") func wh4Delete() async throws {
+    @Test("DELETE answers an empty 200, and later requests answer 404") func deleteThenNotFound() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             let first = try await platform.send("DELETE", location)
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("of two simultaneous DELETE requests, one answers 200 and one 404") func wh4Race() async throws {
+    @Test("of two simultaneous DELETE requests, one answers 200 and one 404") func simultaneousDeletes() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             async let one = platform.send("DELETE", location).status
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test("unsupported methods answer 405 with Allow", arguments: ["PUT", "POST", "TRACE"])
-    func wh4Methods(method: String) async throws {
+    func unsupportedMethods(method: String) async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             let resource = try await platform.send(method, location)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test("other content types answer 415 with the right one") func wh4Types() async throws {
+    @Test("other content types answer 415 with the right one") func unsupportedContentTypes() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()
             for type in ["text/plain", "application/json", "application/sdpx", ""] {

@@ -4,7 +4,8 @@ import PCastPlatform
 import Testing
 
 @Suite struct SecrecyTests {
-    @Test("a token occurs in no log and no answer, at every level and endpoint") func wh5() async throws {
+    @Test("a token occurs in no log and no answer, at every level and endpoint")
+    func tokensAreNotDisclosed() async throws {
         let record = LogRecord()
         let tokens = [
             try Tokens.publishing(), try Tokens.viewing(), try Tokens.make(secret: "wrong"),
@@ -40,7 +41,7 @@ import Testing
     @Test(
         "pages send no referrer to other sites",
         arguments: ["/", "/publish", "/watch", "/watch/x"])
-    func wh5Referrer(path: String) async throws {
+    func referrerPolicy(path: String) async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.send("GET", path + "?token=x").header("Referrer-Policy") == "no-referrer")
         }

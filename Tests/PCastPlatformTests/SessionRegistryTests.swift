@@ -31,7 +31,9 @@ import Testing
         StreamEnd(streamID: StreamID(stream), reason: .censored, description: "")
     }
 
-    @Test("ends that occurred while a client was away are reported once when it is back") func untold() async throws {
+    @Test("ends that occurred while a client was away are reported once when it is back") func endsAreReportedOnReturn()
+        async throws
+    {
         let registry = SessionRegistry()
         let first = Told()
         let opened = try #require(

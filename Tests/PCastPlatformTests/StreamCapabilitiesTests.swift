@@ -48,7 +48,7 @@ import Testing
         #expect(capabilities.terms == PeerOptions())
     }
 
-    @Test("the list of ignored capabilities is short and valid in a header") func told() throws {
+    @Test("the list of ignored capabilities is short and valid in a header") func ignoredCapabilitiesHeader() throws {
         let names = (0..<100).map { "name\($0)" }
         #expect(try StreamCapabilities(names, for: .publish).told == Array(names.prefix(16)))
         let odd = try StreamCapabilities(

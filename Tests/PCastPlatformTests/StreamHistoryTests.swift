@@ -63,7 +63,7 @@ import Testing
         history.add(figures(packets: 190, lost: 110), at: time(2))
         #expect(history.last?.loss == 0.1)
         history.add(figures(packets: 190, lost: 105), at: time(3))
-        #expect(history.last?.loss == 0, "losses that were none after all take nothing back")
+        #expect(history.last?.loss == 0, "corrected losses do not reduce the counter")
     }
 
     @Test("a clock that was set back starts a new history") func clock() {

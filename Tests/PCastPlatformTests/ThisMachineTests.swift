@@ -12,7 +12,7 @@ import Testing
             ("http://localhost:1", nil, 401), (nil, "evil.example", 401), ("http://evil.example", "evil.example", 401),
             (nil, "127.0.0.1.evil.example", 401), (nil, "localhost:80", 201),
         ] as [(String?, String?, Int)])
-    func ops2(origin: String?, host: String?, status: Int) async throws {
+    func anonymousLoopbackAccess(origin: String?, host: String?, status: Int) async throws {
         try await TestPlatform.run { platform async throws in
             #expect(platform.listening.allowsAnonymousLoopback)
             var headers: [String: String] = [:]

@@ -148,8 +148,8 @@ struct URIWorkerTests {
         }
     }
 
-    @Test("a worker that dies later ends its stream as failed")
-    func death() async throws {
+    @Test("a worker that exits later ends its stream as failed")
+    func exitAfterStart() async throws {
         // The worker lives as long as a file, which the test deletes after its stream has begun.
         let life = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
         try Data().write(to: life)
@@ -220,7 +220,7 @@ struct URIWorkerTests {
                     try #require(log.lines.joined(separator: "\n").firstMatch(of: /work-[0-9a-z]{26}/)).output)
                 try await ProtocolClient.run(platform) { worker in
                     let session = try await worker.authenticate(credential)
-                    #expect(session != nil, "a session of the worker's is none of this address")
+                    #expect(session != nil, "a session of the job does not count for this address")
                     // The worker's stream counts for its client, which already has one.
                     #expect(try await worker.ask(Requests.publish(credential)) == .capacity)
                     #expect(try await platform.send("DELETE", publisher).status == 200)

@@ -116,7 +116,7 @@ struct PlayheadTests {
         #expect(playhead.timecodeRange == nil && playhead.rate == 0)
     }
 
-    @Test("the timecode is that of the stream at the position, and a seek by it leads to its frame")
+    @Test("the timecode is that of the stream at the position, and a seek by it shows its frame")
     func timecodes() {
         var clock = playing(from: 20)
         #expect(!seek(&clock, to: wall(110), at: at(0)))

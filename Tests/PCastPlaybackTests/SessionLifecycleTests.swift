@@ -77,7 +77,7 @@ struct SessionLifecycleTests {
         #expect(session { $0.bufferFilled() } == [.likelyToKeepUp])
     }
 
-    @Test("a seek leads away from the end, where playback does not start by itself")
+    @Test("a seek leaves the end, where playback does not start by itself")
     func afterEnd() {
         let session = Session()
         _ = session {

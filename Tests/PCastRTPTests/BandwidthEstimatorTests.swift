@@ -49,7 +49,7 @@ import Testing
     @Test(
         "random loss of 2, 5 and 10 % does not reduce the stream's bit rate", arguments: [0.02, 0.05, 0.10],
         [5, 6] as [UInt64])
-    func cc15(loss: Double, seed: UInt64) {
+    func randomLossKeepsBitrate(loss: Double, seed: UInt64) {
         var scene = scene(rate: 6e6, source: 2e6, loss: loss, jitter: .milliseconds(10), seed: seed)
         scene.run(for: .seconds(Int64(5)))
         let rate = scene.rate(for: .seconds(Int64(30)))
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test("a stream that cannot grow finds twice its bandwidth by probes, and does not probe for more")
-    func cc7() {
+    func probesUpToTwiceTheStream() {
         var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
             $0.isRigid = true
             $0.start(at: .kilobits(900))
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test("without probes the estimate stays below one and a half of what arrives")
-    func cc7WithoutProbes() {
+    func estimateWithoutProbes() {
         var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
             $0 = CongestionFlow(source: 1e6, start: .kilobits(900), canProbe: false, seed: 4)
             $0.isRigid = true
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test("with audio alone the estimate stays higher, and finds bandwidth for video within 5 s of its return")
-    func cc9() {
+    func audioOnlyKeepsEstimate() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5)
         scene.run(for: .seconds(Int64(8)))
         scene.link.rate = 0.1e6
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test("a path on which nothing is sent since it was full is probed again and found to be free")
-    func cc9Silence() {
+    func probesAfterSilence() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5) {
             $0.isRigid = true
             $0.hasSound = false
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test("five minutes of audio alone do not reduce the estimate")
-    func cc9Long() {
+    func longAudioOnlyKeepsEstimate() {
         var scene = scene(rate: 3e6, source: 2e6, jitter: .milliseconds(10), seed: 6)
         scene.run(for: .seconds(Int64(10)))
         scene.flows[0].hasVideo = false
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test("a packet counts with its IP and UDP headers")
-    func cc10() {
+    func countsPacketOverhead() {
         var estimator = BandwidthEstimator(
             start: .kilobits(300), wanted: .kilobits(300), reportsArrivals: true, canProbe: false)
         var flow = TransportFeedbackRecorder()
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test("the estimate starts with the assumed bit rate")
-    func cc12() {
+    func initialEstimate() {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
         #expect(estimator.targetBitrate == .kilobits(2_500))
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test("reports of 65,535 packets that were never sent change nothing")
-    func cc3() throws {
+    func ignoresReportsOfUnsentPackets() throws {
         var estimator = BandwidthEstimator(
             start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
         var flow = TransportFeedbackRecorder()
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test("lost reports do not count as lost packets")
-    func cc4() {
+    func ignoresLostReports() {
         var scene = scene(rate: 6e6, source: 2e6, seed: 8) { $0.reportLoss = 0.3 }
         scene.run(for: .seconds(Int64(5)))
         let rate = scene.rate(for: .seconds(Int64(20)))

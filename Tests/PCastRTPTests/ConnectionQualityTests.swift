@@ -117,7 +117,7 @@ struct ConnectionQualityTests {
     }
 
     @Test("a client that was suspended waits for packets before it decides")
-    func heldUp() {
+    func suspendedClient() {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
         var packets = 0

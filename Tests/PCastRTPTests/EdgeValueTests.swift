@@ -25,7 +25,7 @@ import Testing
     @Test("REMB with exponent 63 and the full mantissa is effectively unlimited") func largestEstimate() throws {
         let bytes = words(0x8FCE_0005, 1, 0, 0x5245_4D42, 0x01FF_FFFF, 2)
         guard case .receiverEstimatedBitrate(let estimate)? = packets(bytes).first else {
-            Issue.record("not REMB")
+            Issue.record("the packet is not REMB")
             return
         }
         #expect(estimate.bitrate == Bitrate(bitsPerSecond: .max))
@@ -37,7 +37,7 @@ import Testing
         guard
             case .senderReport(let information, _)? = packets(words(0x80C8_0006, 1, half, half, half, half, half)).first
         else {
-            Issue.record("no sender report")
+            Issue.record("there is no sender report")
             return
         }
         #expect(information.ntpTimestamp == time && information.packetCount == half)

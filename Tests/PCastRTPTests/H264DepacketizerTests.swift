@@ -11,14 +11,15 @@ import Testing
         return (frame, bytes, depacketizer.malformedUnits)
     }
 
-    @Test func fragmentsBecomeTheUnitTheyWere() {
+    @Test("fragments are reassembled into the original unit")
+    func reassembly() {
         let (frame, bytes, _) = depacketize([[0x7C, 0x85, 1, 2], [0x7C, 0x05, 3], [0x7C, 0x45, 4]])
         #expect(bytes == [0, 0, 0, 1, 0x65, 1, 2, 3, 4])
         #expect(frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
     @Test("malformed payloads are counted and drop their unit, and the frame is not decoded")
-    func rtp6() {
+    func malformedPayloads() {
         let good: [UInt8] = [0x41, 0x9A]
         let cases: [(name: String, payload: [UInt8], malformed: Int, kept: [UInt8])] = [
             ("FU-A with start and end", [0x7C, 0xC1, 1], 1, []),
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test("a unit whose fragments are interrupted is dropped completely")
-    func rtp6Interrupted() {
+    func interruptedFragments() {
         let byUnit = depacketize([[0x7C, 0x81, 1], [0x41, 0x9A], [0x7C, 0x41, 2]])
         #expect(byUnit.frame == nil)
         #expect(byUnit.bytes == [0, 0, 0, 1, 0x41, 0x9A])
@@ -61,7 +62,7 @@ import Testing
     }
 
     @Test("a gap drops the unit in which it occurs, and the next frame is complete again")
-    func rtp6Hole() {
+    func gapDropsUnit() {
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
         depacketizer.append([0x06, 5].span, to: &bytes)
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test("an IDR picture without parameter sets receives those sent before")
-    func cod4() {
+    func insertsEarlierParameterSets() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
@@ -127,11 +128,13 @@ import Testing
         #expect(bytes == H264Fixtures.annexB([sps, pps, changed, [0x65, 0x88]]))
     }
 
-    @Test func anIDRBeforeAnyParameterSetIsNoKeyFrame() {
+    @Test("an IDR picture before any parameter set is not a key frame")
+    func idrBeforeParameterSets() {
         #expect(depacketize([[0x65, 0x88]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
     }
 
-    @Test func everyMutationIsSurvived() {
+    @Test("no mutated payload traps")
+    func mutations() {
         var random = PayloadRandom(seed: 9)
         let unit = H264Fixtures.accessUnit(key: true, size: 300, using: &random)
         let payloads = H264Fixtures.payloads(of: .h264, unit, maximumPayloadSize: 100).map(\.bytes)

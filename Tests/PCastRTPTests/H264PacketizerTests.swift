@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test("parameter sets and a small IDR picture share one STAP-A")
-    func rtp4SmallKeyFrame() {
+    func smallKeyFrameSharesAggregate() {
         let unit: [UInt8] = [0, 0, 0, 1, 0x67, 0x42, 0xE0, 0x1F, 0, 0, 1, 0x68, 0xCE, 0, 0, 1, 0x25, 0x88, 0x84]
         let (packets, _) = packetize(unit)
         #expect(packets.count == 1)
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test("parameter sets are sent in a STAP-A before the fragments of a large IDR picture")
-    func rtp4LargeKeyFrame() {
+    func largeKeyFrameFollowsAggregate() {
         var random = PayloadRandom(seed: 1)
         let (packets, _) = packetize(H264Fixtures.accessUnit(key: true, size: 2201, using: &random))
         #expect(packets.map { $0.bytes[0] } == [0x78, 0x7C, 0x7C, 0x7C])
@@ -36,7 +36,8 @@ import Testing
         #expect(packets.dropFirst().map(\.bytes.count) == [736, 736, 734])
     }
 
-    @Test func fragmentsAreOfOneSize() {
+    @Test("fragments have equal sizes")
+    func equalFragments() {
         var random = PayloadRandom(seed: 2)
         for size in stride(from: 1101, to: 20_000, by: 977) {
             let (packets, _) = packetize(H264Fixtures.accessUnit(key: false, size: size, using: &random))
@@ -47,7 +48,8 @@ import Testing
         }
     }
 
-    @Test func aUnitOfExactlyTheLimitStandsAlone() {
+    @Test("a unit of exactly the limit is sent in one packet")
+    func unitOfLimitSize() {
         var random = PayloadRandom(seed: 3)
         let whole = H264Fixtures.slice(idr: false, size: 1100, using: &random)
         #expect(packetize(H264Fixtures.annexB([whole])).packets.map(\.bytes) == [whole])
@@ -56,7 +58,7 @@ import Testing
     }
 
     @Test("no payload is larger than the limit")
-    func rtp9() {
+    func payloadSizeLimit() {
         var random = PayloadRandom(seed: 4)
         for limit in [16, 100, 1100, 1180] {
             let units = (0..<20).map { _ in
@@ -70,7 +72,8 @@ import Testing
         }
     }
 
-    @Test func delimitersAndFillerAreLeftOut() {
+    @Test("access unit delimiters and filler data are omitted")
+    func omitsDelimitersAndFiller() {
         let unit = H264Fixtures.annexB([[0x09, 0xF0], [0x41, 0x9A, 1], [0x0C, 0xFF, 0x80]])
         let (packets, dropped) = packetize(unit)
         #expect(packets.map(\.bytes) == [[0x41, 0x9A, 1]])
@@ -79,14 +82,16 @@ import Testing
         #expect(packetize(H264Fixtures.annexB([[0x09, 0xF0]])).packets.isEmpty)
     }
 
-    @Test func unitsOfTypesThatRTPUsesItselfAreDropped() {
+    @Test("units of types that RTP reserves are dropped")
+    func dropsReservedUnitTypes() {
         let (packets, dropped) = packetize(H264Fixtures.annexB([[0x7C, 0x85, 1], [0x41, 0x9A], [0x18], [0x00, 2]]))
         #expect(packets.map(\.bytes) == [[0x41, 0x9A]])
         #expect(packets[0].isLast)
         #expect(dropped == 3)
     }
 
-    @Test func modeZeroSendsSingleUnitsAndSaysWhatItCanNot() {
+    @Test("packetization mode 0 sends single units and counts units that are too large")
+    func singleUnitMode() {
         var random = PayloadRandom(seed: 5)
         let large = H264Fixtures.slice(idr: false, size: 1101, using: &random)
         let (packets, dropped) = packetize(
@@ -96,14 +101,16 @@ import Testing
         #expect(dropped == 1)
     }
 
-    @Test func bytesWithoutAStartCodeGiveNothing() {
+    @Test("bytes without a start code make no packet")
+    func noStartCode() {
         #expect(packetize([]).packets.isEmpty)
         #expect(packetize([0x65, 0x88]).packets.isEmpty)
         #expect(packetize([0, 0, 1]).packets.isEmpty)
         #expect(packetize([0, 0, 1, 0, 0, 0, 1]).packets.isEmpty)
     }
 
-    @Test func startCodesAreFoundWhereverTheyStand() {
+    @Test("start codes are found at every position")
+    func startCodePositions() {
         var random = PayloadRandom(seed: 6)
         for _ in 0..<2000 {
             let bytes = (0..<Int.random(in: 0...60, using: &random)).map { _ in

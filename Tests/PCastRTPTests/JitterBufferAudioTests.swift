@@ -10,7 +10,8 @@ import Testing
         }
     }
 
-    @Test func packetsComeOutAtOnceAndInOrder() {
+    @Test("packets are delivered at once and in order")
+    func deliversInOrder() {
         var source = JitterSource(.opus, sequenceNumber: 65_534, timestamp: 0xFFFF_FF00)
         var buffer = JitterBuffer(codec: .opus)
         let packets = (0..<6).flatMap { _ in source.frame(size: 80) }
@@ -24,7 +25,8 @@ import Testing
         #expect(buffer.needsKeyFrame == false)
     }
 
-    @Test func aLostPacketIsWaitedForAndThenTold() {
+    @Test("a missing packet is awaited and then reported as lost")
+    func reportsLossAfterTimeout() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)
         let packets = (0..<5).flatMap { _ in source.frame(size: 80) }
@@ -45,8 +47,8 @@ import Testing
         #expect(buffer.statistics.packetsLost == 2)
     }
 
-    @Test("a gap of DTX is not a loss, and timestamps tell how much was lost")
-    func rtp12() {
+    @Test("a gap of DTX is not a loss, and timestamps show how much was lost")
+    func dtxGapIsNoLoss() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)
         buffer.insert(all: source.frame(), at: .at(0))
@@ -66,7 +68,8 @@ import Testing
         #expect(gaps(buffer.outputs(at: .at(11_060))).map(\.duration) == [.milliseconds(120)])
     }
 
-    @Test func whenSlotsAreFullTheOldestIsLost() {
+    @Test("the oldest packet is lost when the slots are full")
+    func fullSlots() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus, timeout: .seconds(60 as Int64), capacity: 8)
         buffer.insert(all: source.frame(), at: .at(0))
@@ -78,7 +81,8 @@ import Testing
         #expect(outputs.count == 9)
     }
 
-    @Test func aPacketThatIsNoOpusIsLost() {
+    @Test("an invalid Opus packet counts as lost")
+    func invalidOpusPacket() {
         var source = JitterSource(.opus)
         var buffer = JitterBuffer(codec: .opus)
         buffer.insert(all: source.frame(), at: .at(0))

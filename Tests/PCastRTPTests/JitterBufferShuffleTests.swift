@@ -34,7 +34,7 @@ import Testing
         for arrival in arrivals {
             while let deadline = buffer.deadline, deadline <= .at(arrival.time) {
                 frames += buffer.frames(at: deadline)
-                #expect(buffer.deadline != deadline, "a deadline that passes is dealt with")
+                #expect(buffer.deadline != deadline, "a deadline that has passed is handled")
             }
             buffer.insert(arrival.packet, at: .at(arrival.time))
             frames += buffer.frames(at: .at(arrival.time))
@@ -43,8 +43,8 @@ import Testing
         return frames
     }
 
-    @Test(arguments: [Codec.h264, .vp8], 0..<12)
-    func reorderingAndDuplicationLoseNothing(codec: Codec, seed: Int) {
+    @Test("reordered and duplicated packets cause no loss", arguments: [Codec.h264, .vp8], 0..<12)
+    func reorderedAndDuplicatedPackets(codec: Codec, seed: Int) {
         var source = JitterSource(codec, seed: UInt64(seed), sequenceNumber: 65_400, timestamp: 0xFFFF_0000)
         let arrivals = network(&source, frameCount: 60, keyInterval: 30, jitter: 80, loss: 0, doubled: 0.1)
         var buffer = JitterBuffer(codec: codec, timeout: .milliseconds(100))
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test("whatever is lost, frames are complete and in order, and only a key frame follows a gap")
-    func jb8() throws {
+    func keyFrameFollowsEachGap() throws {
         for seed in 0..<30 {
             let codec = seed & 1 == 0 ? Codec.h264 : .vp8
             var source = JitterSource(
@@ -86,7 +86,8 @@ import Testing
         }
     }
 
-    @Test func audioComesInOrderWithEveryMillisecondAccountedFor() {
+    @Test("audio is delivered in order, and the durations of packets and losses are complete")
+    func audioOrderAndDuration() {
         for seed in 0..<30 {
             var source = JitterSource(.opus, seed: UInt64(seed), sequenceNumber: 65_500, timestamp: 0xFFFF_FF00)
             var arrivals: [Arrival] = []
@@ -124,7 +125,8 @@ import Testing
         }
     }
 
-    @Test func anythingAtAllIsSurvived() {
+    @Test("no sequence of arbitrary packets traps")
+    func arbitraryPackets() {
         var random = PayloadRandom(seed: 77)
         for codec in Codec.allCases {
             var buffer = JitterBuffer(codec: codec, capacity: 32)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct JitterBufferVideoTests {
     @Test("a complete frame is returned at once, without sender reports")
-    func jb1NoDelay() {
+    func completeFrameWithoutDelay() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         let key = source.frame(key: true, size: 3000)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test("without a marker a frame ends where the timestamp changes")
-    func rtp5() {
+    func frameEndWithoutMarker() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         for index in 0..<3 {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test("padding uses a sequence number and makes no frame")
-    func rtp1() {
+    func paddingMakesNoFrame() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8)
         var key = source.frame(key: true, size: 2500)
@@ -58,7 +58,8 @@ import Testing
         #expect(buffer.statistics.framesDropped == 0)
     }
 
-    @Test func aRetransmissionWithinPatienceLosesNothing() {
+    @Test("a retransmission within the timeout prevents a loss")
+    func timelyRetransmission() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -77,7 +78,7 @@ import Testing
     }
 
     @Test("after a gap only a key frame is delivered")
-    func jb8() {
+    func keyFrameAfterGap() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -103,7 +104,7 @@ import Testing
         #expect(buffer.statistics.packetsLate == 1)
     }
 
-    @Test("a packet that comes after its timeout but before the key frame is used")
+    @Test("a packet that arrives after its timeout but before the key frame is used")
     func repairedAfterAll() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264, timeout: .milliseconds(100))
@@ -133,7 +134,8 @@ import Testing
         #expect(buffer.insert(lost[0], at: .at(1070)) == .late)
     }
 
-    @Test func aKeyFrameBeyondAHoleWaitsForPatience() {
+    @Test("a key frame after a gap waits for the timeout")
+    func keyFrameAfterMissingPackets() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .milliseconds(100))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -146,7 +148,7 @@ import Testing
     }
 
     @Test("a long timeout ends when half a second with a key frame waits, and the newest frame follows")
-    func jb2() {
+    func keyFrameEndsLongTimeout() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(5 as Int64))
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -160,7 +162,8 @@ import Testing
         #expect(buffer.statistics.keyFramesAssembled == 2)
     }
 
-    @Test func aStreamJoinedInTheMiddleWaitsForAKeyFrameWithItsFirstPacketsOvertaken() {
+    @Test("a stream that is joined late waits for a key frame, whose first packets may be reordered")
+    func joinWithReorderedKeyFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         #expect(buffer.needsKeyFrame == false)
@@ -174,7 +177,8 @@ import Testing
         #expect(buffer.frames(at: .at(2)).map(\.bytes) == source.frames)
     }
 
-    @Test func aPartOfAFrameAtTheBeginningLeavesNoDeadlineInThePast() {
+    @Test("an incomplete first frame leaves no deadline in the past")
+    func incompleteFirstFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         buffer.insert(source.frame(key: true, size: 2000)[0], at: .at(0))
@@ -183,7 +187,7 @@ import Testing
     }
 
     @Test("parameter sets with their own timestamp make the IDR picture after them a key frame")
-    func rtp3ParameterSetsApart() {
+    func separateParameterSets() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
@@ -234,7 +238,7 @@ import Testing
     }
 
     @Test("an IDR picture without parameter sets does not begin a stream")
-    func rtp3IDRAlone() {
+    func idrWithoutParameterSets() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
@@ -245,7 +249,7 @@ import Testing
     }
 
     @Test("a frame with a malformed unit is not delivered, and a key frame is needed")
-    func rtp6() {
+    func malformedUnitNeedsKeyFrame() {
         var source = JitterSource(.h264)
         var buffer = JitterBuffer(codec: .h264)
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -261,7 +265,7 @@ import Testing
     }
 
     @Test("sequence numbers and timestamps are unwrapped across 2^16 and 2^32")
-    func rtp10() {
+    func unwrapsNumbersAndTimestamps() {
         var source = JitterSource(.vp8, sequenceNumber: 65_530, timestamp: 0xFFFF_F000)
         var buffer = JitterBuffer(codec: .vp8)
         var frames: [JitterBuffer.Frame] = []
@@ -277,7 +281,7 @@ import Testing
     }
 
     @Test("a source that restarts is followed after three packets", arguments: [40_000, 20_000, 150])
-    func rtp11(sequenceNumber: UInt16) {
+    func sourceRestart(sequenceNumber: UInt16) {
         var source = JitterSource(.vp8, sequenceNumber: 200)
         var buffer = JitterBuffer(codec: .vp8)
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -295,7 +299,7 @@ import Testing
     }
 
     @Test("stray packets and late retransmissions cause no restart")
-    func rtp11Strays() {
+    func strayPacketsCauseNoRestart() {
         var source = JitterSource(.vp8, sequenceNumber: 30_000)
         var buffer = JitterBuffer(codec: .vp8)
         let old = (0..<5).flatMap { source.frame(key: $0 == 0) }
@@ -311,7 +315,8 @@ import Testing
         #expect(buffer.statistics.resynchronizations == 0)
     }
 
-    @Test func whenSlotsAreFullTheOldestGoesAndAKeyFrameIsNeeded() {
+    @Test("full slots drop the oldest frame, and a key frame is needed")
+    func fullSlots() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, timeout: .seconds(60 as Int64), capacity: 16)
         buffer.insert(all: source.frame(key: true), at: .at(0))
@@ -330,7 +335,8 @@ import Testing
         #expect(buffer.frames(at: .at(23)).map(\.bytes) == [source.frames.last!])
     }
 
-    @Test func duplicatesAndOversizedPacketsAreTold() {
+    @Test("duplicates and oversized packets are reported")
+    func duplicatesAndOversizedPackets() {
         var source = JitterSource(.vp8)
         var buffer = JitterBuffer(codec: .vp8, maximumPayloadSize: 600)
         let key = source.frame(key: true, size: 500)
@@ -344,7 +350,7 @@ import Testing
     }
 
     @Test("the timeout covers three requests and their answers, at least 250 ms")
-    func jb1Patience() {
+    func retransmissionTimeout() {
         #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(10)) == .milliseconds(250))
         #expect(RetransmissionTimeout.video(roundTripTime: .milliseconds(120)) == .milliseconds(440))
         #expect(RetransmissionTimeout.audio(roundTripTime: .milliseconds(10)) == .milliseconds(60))

@@ -8,7 +8,7 @@ import Testing
     }
 
     @Test("parameter sets alone are distinguished, because they also precede other frames")
-    func rtp3ParameterSets() {
+    func parameterSetsAlone() {
         #expect(inspect([0x67, 0x42]) == .parameterSets)
         #expect(inspect([0x68, 0xCE]) == .parameterSets)
         #expect(inspect([0x78, 0, 2, 0x09, 0xF0, 0, 2, 0x67, 0x42]) == .parameterSets)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test("an IDR picture without parameter sets is distinguished, and only its first slice counts")
-    func rtp3IDR() {
+    func idrWithoutParameterSets() {
         #expect(inspect([0x65, 0x88]) == .idr)
         #expect(inspect([0x65, 0x48]) == .none)
         #expect(inspect([0x7C, 0x85, 0x88]) == .idr)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test("neither size nor slices nor broken aggregates make a key frame")
-    func rtp3None() {
+    func otherPayloadsAreNoKeyFrame() {
         for payload: [UInt8] in [
             [], [0x41, 0x9A], [0x06, 0x05], [0x78], [0x78, 0, 9, 0x67], [0x78, 0, 0, 0, 1, 0x67], [0x7C], [0x7C, 0x87],
         ] {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test("a VP8 key frame has a clear P bit at the start of partition 0")
-    func rtp3VP8() {
+    func keyFramesOfVP8() {
         #expect(inspect([0x10, 0x10], .vp8) == .keyFrame)
         #expect(inspect([0x10, 0x11], .vp8) == .none)
         #expect(inspect([0x00, 0x10], .vp8) == .none)
@@ -51,7 +51,8 @@ import Testing
         #expect(inspect([0xFC], .opus) == .keyFrame)
     }
 
-    @Test func dimensionsComeFromTheParameterSet() {
+    @Test("the dimensions are read from the parameter set")
+    func dimensionsFromParameterSet() {
         let set = H264Fixtures.sequenceParameterSet
         let aggregate = [0x78, 0, UInt8(set.count)] + set + [0, 2, 0x68, 0xCE]
         let size = Dimensions(width: 1280, height: 720)
@@ -63,7 +64,8 @@ import Testing
         #expect(parsed?.level == 31)
     }
 
-    @Test func croppingAndHighProfileAreRead() {
+    @Test("cropping and the fields of the High profile are read")
+    func croppingAndHighProfile() {
         // High profile, level 4.0, 120 by 68 macroblocks cropped to 1080 lines, as x264 writes it.
         let set: [UInt8] = [
             0x67, 0x64, 0x00, 0x28, 0xAC, 0xD9, 0x40, 0x78, 0x02, 0x27, 0xE5, 0x84, 0x00, 0x00, 0x03, 0x00, 0x04,
@@ -72,7 +74,8 @@ import Testing
         #expect(H264SequenceParameterSet(set.span)?.dimensions == Dimensions(width: 1920, height: 1080))
     }
 
-    @Test func aParameterSetCutShortOrChangedIsSurvived() {
+    @Test("no truncated or changed parameter set traps")
+    func mutatedParameterSet() {
         let set = H264Fixtures.sequenceParameterSet
         for length in 0..<9 { #expect(H264SequenceParameterSet(Array(set.prefix(length)).span) == nil) }
         var random = PayloadRandom(seed: 12)
@@ -86,7 +89,8 @@ import Testing
         }
     }
 
-    @Test func dimensionsOfVP8ComeFromTheKeyFrame() {
+    @Test("the dimensions of VP8 are read from the key frame")
+    func dimensionsOfVP8() {
         let payload: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 0x01, 0x2A, 0x80, 0x42, 0xE0, 0x81]
         #expect(
             KeyFrameDetector.dimensions(codec: .vp8, payload: payload.span) == Dimensions(width: 640, height: 480))

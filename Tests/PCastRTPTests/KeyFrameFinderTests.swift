@@ -241,7 +241,7 @@ import Testing
         #expect(track.viewed().map(\.payload) == [all, Self.stap(Self.sps, Self.pps), Self.idr(1)])
     }
 
-    @Test("an IDR frame whose parameter sets are unknown is no key frame until they come")
+    @Test("an IDR frame whose parameter sets are unknown is no key frame until they arrive")
     func unknownSets() {
         var track = Track(Self.both)
         track.append(0, Self.delta, frame: 0, marker: true)
@@ -253,7 +253,7 @@ import Testing
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.otherSPS, Self.otherPPS), Self.idr(1), Self.delta])
     }
 
-    @Test("a first packet that was lost and comes later begins the key frame")
+    @Test("a first packet that was lost and arrives later begins the key frame")
     func lostFirstPacket() {
         var track = Track()
         track.append(0, Self.delta, frame: 0, marker: true)

@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test("after an outage only a key frame is requested")
-    func leap() {
+    func keyFrameAfterOutage() {
         var requester = NACKRequester()
         requester.received(100, at: milliseconds(0))
         requester.received(102, at: milliseconds(5))

@@ -6,7 +6,7 @@ import Testing
     private func toc(_ packet: [UInt8]) -> OpusTOC? { OpusTOC(packet.span) }
 
     @Test("the duration of each configuration is that of RFC 6716, table 2")
-    func rtp12Durations() {
+    func packetDurations() {
         let microseconds: [Int64] = [
             10_000, 20_000, 40_000, 60_000, 10_000, 20_000, 40_000, 60_000, 10_000, 20_000, 40_000, 60_000,
             10_000, 20_000, 10_000, 20_000,
@@ -21,7 +21,8 @@ import Testing
         }
     }
 
-    @Test func aPacketOfManyFramesIsCounted() {
+    @Test("the frames of a packet with code 3 are counted")
+    func packetOfManyFrames() {
         #expect(toc([0xFB, 3, 0, 0])?.duration == .milliseconds(60))
         #expect(toc([0xFB, 6, 0, 0])?.duration == .milliseconds(120))
         #expect(toc([0xFB, 7, 0, 0]) == nil)
@@ -32,7 +33,7 @@ import Testing
     }
 
     @Test("tiny packets are silence, and the TOC states the channels")
-    func rtp12Silence() {
+    func silenceAndChannels() {
         #expect(toc([0xFC])?.isDiscontinuous == true)
         #expect(toc([0xFC, 1])?.isDiscontinuous == true)
         #expect(toc([0xFC, 1, 2])?.isDiscontinuous == false)
@@ -40,7 +41,8 @@ import Testing
         #expect(toc([0xF8])?.isStereo == false)
     }
 
-    @Test func aPacketIsAPayload() {
+    @Test("one Opus packet is one payload")
+    func onePacketPerPayload() {
         let packets = H264Fixtures.payloads(of: .opus, [0xFC, 1, 2, 3])
         #expect(packets.map(\.bytes) == [[0xFC, 1, 2, 3]])
         #expect(packets[0].isLast)

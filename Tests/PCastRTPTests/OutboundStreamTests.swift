@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test("the peer's sequence numbers continue from its first, whatever the source's are")
-    func sw1() {
+    func sequenceNumbersStartIndependently() {
         var log = PacketLog(capacity: 16)
         append([65_535, 65_536, 65_538, 65_537], to: &log)
         var stream = stream()
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test("a second start continues the numbers, and a jump of timestamps becomes the time between arrivals")
-    func sw1Switch() {
+    func secondStartContinues() {
         var log = PacketLog(capacity: 16)
         append([10, 11], to: &log)
         var stream = stream()
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test("after a pause timestamps continue by the source's clock and always increase")
-    func sw3() {
+    func timestampsAfterPause() {
         var log = PacketLog(capacity: 16)
         append([10, 11, 20, 21], to: &log)
         var stream = stream()
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test("a late packet from before the start is not sent")
-    func sw2() {
+    func latePacketBeforeStart() {
         var log = PacketLog(capacity: 16)
         append([20, 22], to: &log)
         var stream = stream()
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test("sequence numbers begin below 2^15 and pass 2^16")
-    func srtp3() {
+    func sequenceNumbersStartBelowHalf() {
         var log = PacketLog(capacity: 65_536)
         append(Array(0..<32_770), to: &log)
         var stream = stream(first: 32_767)
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test("a first sequence number of 2^15 or more violates the contract")
-    func srtp3Contract() async {
+    func firstSequenceNumberPrecondition() async {
         await #expect(processExitsWith: .failure) {
             _ = OutboundStream(
                 OutboundStreamTests.parameters(), firstSequenceNumber: 32_768, retransmissionSequenceNumber: 0)
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test("a retransmission has its own SSRC, type and numbers, and begins with the original's number")
-    func nack5() {
+    func retransmissionFormat() {
         var log = PacketLog(capacity: 16)
         append([7, 8, 9], to: &log)
         var stream = stream()
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test("a packet is retransmitted once per round trip, twice if it was lost twice, and not just after it was sent")
-    func nack2() {
+    func oneRetransmissionPerRoundTrip() {
         var log = PacketLog(capacity: 16)
         append([7], to: &log)
         var stream = stream()
@@ -211,7 +211,8 @@ import Testing
         #expect(drain(&stream, log, at: .at(100)).map(\.sequenceNumber) == [502])
     }
 
-    @Test func withoutARetransmissionStreamNothingIsSentAgain() {
+    @Test("without a retransmission stream no packet is retransmitted")
+    func noRetransmissionStream() {
         var log = PacketLog(capacity: 16)
         append([7, 8], to: &log)
         var stream = stream(retransmission: false)
@@ -221,7 +222,8 @@ import Testing
         #expect(!stream.hasResends)
     }
 
-    @Test func aStreamThatBeginsAtTheEndSendsOnlyWhatComes() {
+    @Test("a stream that begins at the end of the log sends later packets only")
+    func startAtEndOfLog() {
         var log = PacketLog(capacity: 16)
         append([7, 8], to: &log)
         var stream = stream()
@@ -232,7 +234,8 @@ import Testing
         #expect(drain(&stream, log).map(\.sequenceNumber) == [500, 501])
     }
 
-    @Test func theLogGoesOnPastAStreamThatIsNotSent() {
+    @Test("a stream whose next packet the log has overwritten has fallen behind")
+    func overtakenByLog() {
         var log = PacketLog(capacity: 4)
         append([0], to: &log)
         var stream = stream()

@@ -19,7 +19,7 @@ import Testing
                 #expect(deadline > now)
                 now = deadline
             } else {
-                Issue.record("held back, and no deadline")
+                Issue.record("packets are queued without a deadline")
                 return times
             }
         }
@@ -61,7 +61,7 @@ import Testing
         // Mbit/s.
         var pacer = Pacer(target: .kilobits(2_500))
         #expect(whole(8, by: &pacer, at: Self.start) == 8)
-        #expect(whole(3, by: &pacer, at: Self.start) == 0, "nothing behind it, before its time")
+        #expect(whole(3, by: &pacer, at: Self.start) == 0, "no packet may be sent before its time")
         #expect(whole(8, by: &pacer, at: Self.start + .milliseconds(10)) == 8)
         #expect(whole(11, by: &pacer, at: Self.start + .milliseconds(100)) == 3)
         // At most sixteen packets leave at once, however wide the path is.
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test("a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
-    func cc11(kilobits: Int64) throws {
+    func keyFrameDurationLimit(kilobits: Int64) throws {
         var pacer = Pacer(target: .kilobits(kilobits))
         let last = try #require(passing(100, by: &pacer).last)
         #expect(last <= .milliseconds(210))

@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test("packets are stored in the order of their arrival, and found by their sequence numbers")
-    func nack9() {
+    func arrivalOrder() {
         var log = PacketLog(capacity: 8)
         for sequence in [70, 72, 71] as [Int64] { log.append(entry(sequence), payload: [UInt8(sequence)]) }
         #expect(log.start == 0 && log.end == 3)
@@ -49,7 +49,8 @@ import Testing
         }
     }
 
-    @Test func aFullLogOverwritesTheOldest() {
+    @Test("a full log overwrites the oldest packet")
+    func overwritesOldest() {
         var log = PacketLog(capacity: 4)
         for sequence in 0..<10 as Range<Int64> { log.append(entry(sequence), payload: [UInt8(sequence)]) }
         #expect(log.start == 6 && log.end == 10)
@@ -59,14 +60,16 @@ import Testing
         #expect(log.position(ofSequence: 6) == 6)
     }
 
-    @Test func numbersBelowZeroAndAtTheWrapAreFound() {
+    @Test("negative sequence numbers and those at the wrap are found")
+    func unusualSequenceNumbers() {
         var log = PacketLog(capacity: 4)
         for sequence in [-1, 0, 65_535, 65_536] as [Int64] { log.append(entry(sequence), payload: []) }
         #expect(log.position(ofSequence: -1) == nil)
         #expect(log.position(ofSequence: 65_535) == 2 && log.position(ofSequence: 65_536) == 3)
     }
 
-    @Test func theNewestKeyFrameBeginsAtItsFirstPacketToArrive() {
+    @Test("the newest key frame begins at the packet of it that arrived first")
+    func startOfNewestKeyFrame() {
         var log = PacketLog(capacity: 8)
         let none = log.newestKeyFrame
         #expect(none == nil)
@@ -78,7 +81,8 @@ import Testing
         #expect(log.newestKeyFrame == 3)
     }
 
-    @Test func aKeyFrameThatIsOverwrittenIsForgotten() {
+    @Test("an overwritten key frame is forgotten")
+    func overwrittenKeyFrame() {
         var log = PacketLog(capacity: 4)
         log.append(entry(0, timestamp: 7, key: true), payload: [])
         for sequence in 1..<4 as Range<Int64> { log.append(entry(sequence), payload: []) }
@@ -89,7 +93,8 @@ import Testing
         #expect(log.newestKeyFrame == 5)
     }
 
-    @Test func aPayloadThatNoPathCarriesIsRefused() {
+    @Test("a payload that is too large for every path is rejected")
+    func oversizedPayload() {
         var log = PacketLog(capacity: 2)
         let largest = [UInt8](repeating: 9, count: PacketLog.maximumPayloadSize)
         #expect(log.append(entry(0), payload: largest + [9]) == nil)

@@ -120,7 +120,7 @@ struct PublisherQualityTests {
         uplink.run(10)
         uplink.evidence.loss = 0.1
         uplink.run(10)
-        #expect(uplink.rows.isEmpty, "what repair makes up for is no limit")
+        #expect(uplink.rows.isEmpty, "repaired losses are not a limit")
         uplink.evidence.loss = 0.2
         uplink.run(10)
         #expect(uplink.rows == [.row(.all, .uploadLimited)])
@@ -189,7 +189,7 @@ struct PublisherQualityTests {
     // MARK: Other causes
 
     @Test("a camera that is covered, removed or paused is not a network problem")
-    func ownDoing() {
+    func localInterruptions() {
         for isSaid in [true, false] {
             var uplink = Uplink()
             uplink.run(10)
@@ -197,7 +197,7 @@ struct PublisherQualityTests {
             if isSaid { uplink.withheld = [.video] }
             uplink.run(10)
             #expect(uplink.rows.isEmpty)
-            #expect(!uplink.machine.hasVideo, "and viewers are told that there is no picture")
+            #expect(!uplink.machine.hasVideo, "viewers receive that there is no video")
             #expect(uplink.machine.hasAudio)
             uplink.withheld = []
             uplink.video = 200
@@ -205,7 +205,7 @@ struct PublisherQualityTests {
             #expect(uplink.machine.hasVideo)
             uplink.audio = nil
             uplink.run(5)
-            #expect(uplink.rows.isEmpty, "neither is a microphone that is muted")
+            #expect(uplink.rows.isEmpty, "a muted microphone is not a limit")
         }
     }
 
@@ -238,13 +238,13 @@ struct PublisherQualityTests {
         #expect(uplink.machine.hasVideo && uplink.machine.hasAudio)
         uplink.paused = []
         uplink.run(0.5)
-        #expect(uplink.rows.isEmpty, "it takes a moment")
+        #expect(uplink.rows.isEmpty, "the change is not immediate")
         uplink.run(2)
         #expect(uplink.rows == [.row(.noData, .none)])
     }
 
     @Test("AudioOnly, NetworkLimited also if the viewers' bandwidth permits no video and it is paused")
-    func restedForViewers() {
+    func pausedForViewerBandwidth() {
         var uplink = Uplink()
         uplink.run(10)
         uplink.isLowered = true
@@ -296,7 +296,7 @@ struct PublisherQualityTests {
     // MARK: Hysteresis
 
     @Test("an estimate around a threshold changes no row twice")
-    func swings() {
+    func varyingEstimate() {
         var uplink = Uplink()
         uplink.run(10)
         for round in 0..<60 {
@@ -310,8 +310,8 @@ struct PublisherQualityTests {
         #expect(uplink.rows.count <= 2)
     }
 
-    @Test("a short dip is not reported, and neither is a stall of 200 ms")
-    func dips() {
+    @Test("a short decrease is not reported, and neither is a stall of 200 ms")
+    func shortDecreases() {
         var uplink = Uplink()
         uplink.run(10)
         for _ in 0..<20 {

@@ -24,10 +24,10 @@ struct QualityEvidenceTests {
         var behind = ReportedLoss()
         behind.observe(Self.block(highest: 100, fraction: 0), sent: 100)
         behind.observe(Self.block(highest: 300, fraction: 128), sent: 200)
-        #expect(behind.share == 0, "what never came here was not lost on this way")
+        #expect(behind.share == 0, "packets that did not arrive here were not lost on this link")
         loss.observe(Self.block(highest: 400, fraction: 1), sent: 601)
         loss.observe(Self.block(highest: 400, fraction: 0), sent: 602)
-        #expect(loss.share == nil, "nothing was sent, so nothing is known")
+        #expect(loss.share == nil, "without sent packets there is no evidence")
     }
 
     @Test("losses are counted over a second, and few packets give no result")
@@ -38,7 +38,7 @@ struct QualityEvidenceTests {
         #expect(loss.observe(expected: 300, received: 270).map { ($0 * 100).rounded() } == 15)
         #expect(loss.observe(expected: 305, received: 275).map { ($0 * 100).rounded() } == 19)
         #expect(loss.observe(expected: 306, received: 276) == nil)
-        #expect(loss.observe(expected: 4, received: 4) == nil, "a source that starts over")
+        #expect(loss.observe(expected: 4, received: 4) == nil, "the source restarts")
     }
 
     @Test("a sender that sent nothing is paused; one that sent much without any arrival lost it")
@@ -56,7 +56,7 @@ struct QualityEvidenceTests {
         watch.observe(report(200, 3), packets: 195)
         #expect(watch.isIdle)
         watch.observe(report(200, 3), packets: 199)
-        #expect(!watch.isIdle, "something came after the report")
+        #expect(!watch.isIdle, "packets arrived after the report")
         watch.observe(report(400, 4), packets: 202)
         #expect(watch.isLost && !watch.isIdle)
         watch.observe(report(600, 5), packets: 380)

@@ -25,7 +25,8 @@ import Testing
     /// Whether a datagram may wait to be read, by its first bytes (`DatagramPattern.reports`).
     private func mayWait(_ bytes: [UInt8]) -> Bool { DatagramPattern.reports.contains { $0.matches(bytes.span) } }
 
-    @Test func whatMayWait() throws {
+    @Test("reports and estimates may be deferred, and requests may not")
+    func deferrablePackets() throws {
         let report = write {
             $0.receiverReport(ssrc: 1)
             #expect($0.append(Self.block) == true)
@@ -77,7 +78,7 @@ import Testing
                 0, 0, 0, 5, 0, 0, 2, 0x58,
             ] + Self.blockBytes)
         guard case .senderReport(let read, let blocks) = try #require(read(bytes).first) else {
-            Issue.record("not a sender report")
+            Issue.record("the packet is not a sender report")
             return
         }
         #expect(read == information)
@@ -98,7 +99,7 @@ import Testing
         #expect(bytes[..<8] == [0x9F, 201, 0, 187, 0, 0, 0, 9])
         #expect(Array(bytes[8..<32]) == Self.blockBytes)
         guard case .receiverReport(9, let blocks) = try #require(read(bytes).first) else {
-            Issue.record("not a receiver report")
+            Issue.record("the packet is not a receiver report")
             return
         }
         #expect(blocks.block(30, in: bytes) == Self.block)
@@ -131,7 +132,7 @@ import Testing
         let bytes = write { $0.goodbye(ssrc: 0x0A0B_0C0D) }
         #expect(bytes == [0x81, 203, 0, 1, 0x0A, 0x0B, 0x0C, 0x0D])
         guard case .goodbye(let goodbye) = try #require(read(bytes).first) else {
-            Issue.record("not a goodbye")
+            Issue.record("the packet is not a BYE")
             return
         }
         #expect(goodbye.count == 1)
@@ -208,7 +209,7 @@ import Testing
         let bytes = write { $0.fullIntraRequest(senderSSRC: 1, mediaSSRC: 2, sequenceNumber: 200) }
         #expect(bytes == [0x84, 206, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 200, 0, 0, 0])
         guard case .fullIntraRequest(let request) = try #require(read(bytes).first) else {
-            Issue.record("not a full intra request")
+            Issue.record("the packet is not a full intra request")
             return
         }
         #expect(request.count == 1)
@@ -229,7 +230,7 @@ import Testing
                 0x11, 0x22, 0x22, 0x22, 0x22,
             ])
         guard case .receiverEstimatedBitrate(let estimate) = try #require(read(bytes).first) else {
-            Issue.record("not REMB")
+            Issue.record("the packet is not REMB")
             return
         }
         #expect(estimate.bitrate == .kilobits(1000))
@@ -256,7 +257,7 @@ import Testing
         guard packets.count == 2, case .extendedReport(let question) = packets[0],
             case .extendedReport(let answer) = packets[1]
         else {
-            Issue.record("not two extended reports")
+            Issue.record("the packet does not contain two extended reports")
             return
         }
         #expect(question.receiverReferenceTime(in: bytes) == 0x1122_3344_5566_7788)
@@ -294,7 +295,7 @@ import Testing
     func padding() {
         let good: [UInt8] = [0xA1, 203, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4]
         guard case .goodbye(let goodbye)? = read(good).first else {
-            Issue.record("not a goodbye")
+            Issue.record("the packet is not a BYE")
             return
         }
         #expect(goodbye.count == 1)

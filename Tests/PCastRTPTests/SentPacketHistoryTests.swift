@@ -57,7 +57,7 @@ import Testing
     @Test("the packets of the next report are prefetched, and nothing else")
     func nearness() {
         var history = SentPacketHistory()
-        history.bringReportedNear(512) { _, _ in Issue.record("there is nothing yet") }
+        history.bringReportedNear(512) { _, _ in Issue.record("the history is empty") }
         for number in 0..<100 { history.sent(UInt16(number), size: 1_200, cluster: 0, at: at(0)) }
         var brought: [(start: UnsafeRawPointer, count: Int)] = []
         for reported in [nil, 39, 98] as [UInt16?] {

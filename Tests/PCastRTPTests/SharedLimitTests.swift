@@ -43,7 +43,7 @@ struct SharedLimitTests {
         audience.estimates = [300]
         #expect(audience.run(0.5) == [300])
         audience.estimates = [310]
-        #expect(audience.run(5) == [300], "a step is a tenth at least")
+        #expect(audience.run(5) == [300], "a step is at least a tenth")
         audience.estimates = [600]
         #expect(audience.run(2) == [600])
         audience.estimates = [2_400]
@@ -66,8 +66,8 @@ struct SharedLimitTests {
         #expect(audience.machine.bitrate == nil)
     }
 
-    @Test("a short dip of the viewers' bandwidth has no effect")
-    func dip() {
+    @Test("a short decrease of the viewers' bandwidth has no effect")
+    func shortDecrease() {
         var audience = Audience(estimates: [100], limited: 0)
         for _ in 0..<20 {
             audience.limited = 1

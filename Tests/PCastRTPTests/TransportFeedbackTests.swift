@@ -69,7 +69,7 @@ import Testing
         #expect(bytes[20..<22] == [0xAF, 0xFF])
     }
 
-    @Test("a report comes 100 ms after the first waiting packet")
+    @Test("a report is sent 100 ms after the first waiting packet")
     func cadence() {
         var recorder = TransportFeedbackRecorder()
         #expect(recorder.deadline == nil)

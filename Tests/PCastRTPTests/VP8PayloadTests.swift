@@ -15,7 +15,8 @@ import Testing
         }
     }
 
-    @Test func everyFieldOfTheDescriptorIsRead() throws {
+    @Test("every field of the descriptor is read")
+    func descriptorFields() throws {
         let payload: [UInt8] = [0xB0, 0xF0, 0x92, 0x34, 0x56, 0xA7, 0x10]
         let descriptor = try #require(parse(payload))
         #expect(descriptor.isNonReference)
@@ -31,7 +32,8 @@ import Testing
         #expect(rewritten(payload, pictureID: nil) == Array(payload.prefix(6)))
     }
 
-    @Test func aDescriptorOfOneByteHasNoExtensions() throws {
+    @Test("a descriptor of one byte has no extensions")
+    func descriptorWithoutExtensions() throws {
         let descriptor = try #require(parse([0x10, 0x11]))
         #expect(descriptor.size == 1)
         #expect(descriptor.pictureID == nil)
@@ -40,14 +42,15 @@ import Testing
         #expect(rewritten([0x10, 0x11], pictureID: VP8PictureID(5, width: .long), tl0: 3) == [0x10])
     }
 
-    @Test func aDescriptorCutShortIsRefusedAtEachLength() {
+    @Test("a truncated descriptor of any length is rejected")
+    func truncatedDescriptor() {
         let payload: [UInt8] = [0x90, 0xF0, 0x92, 0x34, 0x56, 0xA7]
         for length in 0..<6 { #expect(VP8PayloadDescriptor.parse(Array(payload.prefix(length)).span) == nil) }
         #expect(VP8PayloadDescriptor.parse(payload.span)?.size == 6)
     }
 
     @Test("picture IDs wrap at 7 or 15 bits, as sent")
-    func rtp7Wrap() {
+    func pictureIDWrap() {
         #expect(VP8PictureID(127, width: .short).advanced(by: 1) == VP8PictureID(0, width: .short))
         #expect(VP8PictureID(127, width: .long).advanced(by: 1).value == 128)
         #expect(VP8PictureID(0x7FFF, width: .long).advanced(by: 2).value == 1)
@@ -56,7 +59,7 @@ import Testing
     }
 
     @Test("a rewritten picture ID may change the descriptor's length")
-    func rtp7Rewrite() {
+    func rewrittenPictureIDLength() {
         let short: [UInt8] = [0x90, 0x80, 0x7F, 0x10, 1, 2]
         #expect(rewritten(short, pictureID: VP8PictureID(0x0123, width: .long)) == [0x90, 0x80, 0x81, 0x23])
         #expect(rewritten(short, pictureID: VP8PictureID(0x12, width: .short)) == [0x90, 0x80, 0x12])
@@ -69,7 +72,7 @@ import Testing
     }
 
     @Test("rewriting for one receiver does not change the shared payload")
-    func rtp13() {
+    func sharedPayloadIsUnchanged() {
         let shared: [UInt8] = [0x90, 0x80, 0x05, 0x10, 1, 2, 3]
         let before = shared
         let first = rewritten(shared, pictureID: VP8PictureID(1000, width: .long))
@@ -83,7 +86,8 @@ import Testing
         }
     }
 
-    @Test func packetsOfAFrameAreOfOneSizeAndMarked() {
+    @Test("the packets of a frame have equal sizes, and the last one has the marker")
+    func packetSizesAndMarker() {
         var random = PayloadRandom(seed: 10)
         let frame = H264Fixtures.vp8Frame(key: true, size: 2500, using: &random)
         let packets = H264Fixtures.payloads(of: .vp8, frame, pictureID: 0x7ABC)
@@ -98,20 +102,23 @@ import Testing
         #expect(result.frame == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
     }
 
-    @Test func withoutPictureIDTheDescriptorIsOneByte() {
+    @Test("a descriptor without a picture ID has one byte")
+    func descriptorWithoutPictureID() {
         let packets = H264Fixtures.payloads(of: .vp8, [0x11, 2, 3], pictureID: nil)
         #expect(packets.map(\.bytes) == [[0x10, 0x11, 2, 3]])
         #expect(H264Fixtures.payloads(of: .vp8, [], pictureID: nil).isEmpty)
     }
 
-    @Test func aFrameThatDoesNotBeginIsNotDecodable() {
+    @Test("a frame without its first packet is not decodable")
+    func frameWithoutStart() {
         #expect(H264Fixtures.depacketize(.vp8, [[0x00, 1, 2]]).frame == nil)
         #expect(H264Fixtures.depacketize(.vp8, [[0x10, 1], [0x10, 2]]).frame == nil)
         #expect(H264Fixtures.depacketize(.vp8, [[0x10]]).frame == nil)
         #expect(H264Fixtures.depacketize(.vp8, [[0x10, 1], [0x11, 2]]).frame != nil)
     }
 
-    @Test func everyMutationIsSurvived() {
+    @Test("no mutated payload traps")
+    func mutations() {
         var random = PayloadRandom(seed: 11)
         for _ in 0..<5000 {
             let payload = (0..<Int.random(in: 0...14, using: &random)).map { _ in

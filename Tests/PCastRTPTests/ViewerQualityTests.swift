@@ -77,7 +77,7 @@ struct ViewerQualityTests {
     }
 
     @Test("NoData, DownloadLimited: the bandwidth permits nothing")
-    func noRoom() {
+    func noDataDownloadLimited() {
         var downlink = Downlink()
         downlink.run(10)
         downlink.selection = .nothing
@@ -205,7 +205,7 @@ struct ViewerQualityTests {
         var soundless = Downlink()
         soundless.hasAudio = false
         soundless.run(10)
-        #expect(soundless.rows.isEmpty, "a stream without sound is all there")
+        #expect(soundless.rows.isEmpty, "a stream without audio is complete")
     }
 
     @Test("AudioOnly, DownloadLimited: the bandwidth permits audio only")
@@ -277,7 +277,7 @@ struct ViewerQualityTests {
             }
             seen.formUnion(downlink.rows)
         }
-        #expect(seen.count == 12, "each row of the table was told")
+        #expect(seen.count == 12, "each row of the table was reported")
     }
 
     @Test("consecutive rows differ, and a layer that alternates is reported rarely")

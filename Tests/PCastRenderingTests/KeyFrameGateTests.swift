@@ -13,7 +13,7 @@ struct KeyFrameGateTests {
     }
 
     @Test("the gate opens at a key frame and closes at a gap")
-    func jb8() {
+    func opensAtKeyFrameAndClosesAtGap() {
         var gate = KeyFrameGate()
         #expect(gate.admits(frame(isKey: false)) == false)
         #expect(gate.admits(frame(isKey: true)) == true)
@@ -23,7 +23,7 @@ struct KeyFrameGateTests {
         #expect(gate.admits(frame(isKey: true)) == true)
     }
 
-    @Test("the publisher gets a request at once, and again every 300 ms until a key frame comes")
+    @Test("the publisher receives a request at once, and again every 300 ms until a key frame arrives")
     func requests() {
         var gate = KeyFrameGate()
         #expect(gate.asks(at: start) == true)

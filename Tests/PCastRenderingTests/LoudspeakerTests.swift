@@ -320,7 +320,7 @@ struct AudioPresenterTests {
         // This device has no clock, so its assumed rate changes a little during playback.
         #expect(abs(tone.level - 0.375) < 0.08, "\(tone)")
         let late = (-tone.phase / (2 * .pi * Tone.frequency)) * 1_000
-        #expect(abs(late) < 0.9, "told \(late) ms too late")
+        #expect(abs(late) < 0.9, "reported \(late) ms too late")
     }
 
     /// Returns the level of the tone in the audio 300 ms after its start, and by how much its phase is ahead.

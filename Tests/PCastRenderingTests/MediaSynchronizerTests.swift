@@ -57,7 +57,7 @@ struct MediaSynchronizerTests {
     }
 
     @Test("the first frame is shown at once, and the delay then changes by a few percent per second")
-    func jb3() {
+    func firstFrameAndGradualDelay() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), knowsCapture: false)
         for step in 0..<30 as Range<Int64> {
             #expect(sender.held(.video, capturedAt: step * 33, delay: 12) == 12)
@@ -113,7 +113,7 @@ struct MediaSynchronizerTests {
     }
 
     @Test("frames that arrive in a burst after a stall are not shown late, and the delay does not change")
-    func jb2() {
+    func burstAfterStall() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<60 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 15) }
         // The path holds everything for 700 ms, and then all of it arrives at once.
@@ -146,7 +146,7 @@ struct MediaSynchronizerTests {
     }
 
     @Test("a sender's clock that drifts is followed in both directions", arguments: [-200, 200] as [Int64])
-    func jb4(_ drift: Int64) {
+    func senderClockDrift(_ drift: Int64) {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), drift: drift)
         for step in 0..<30_000 as Range<Int64> {
             let sound = sender.held(.audio, capturedAt: step * 20, delay: 30)

@@ -23,7 +23,7 @@ struct RenderMeasurementTests {
     }
 
     @Test("a freeze is a gap of at least three mean intervals and of the mean plus 150 ms")
-    func jb7() {
+    func freezeDefinition() {
         var meter = FreezeMeter()
         var now = start
         for _ in 0..<40 {

@@ -117,7 +117,7 @@ struct StartUpTests {
         #expect(viewer.skipped <= 30)
     }
 
-    @Test("when the catch-up is over, frames that come in a burst are all presented")
+    @Test("when the catch-up is over, frames that arrive in a burst are all presented")
     func later() {
         var catchUp = CatchUp()
         let start = Instant(nanoseconds: 5_000_000_000)
@@ -151,7 +151,7 @@ struct StartUpTests {
         #expect(summary.timeToLiveEdge == .milliseconds(125))
         #expect(summary.startUpFramesRendered == 5)
         #expect(summary.startUpLatencyMaximum == .milliseconds(1_000))
-        #expect(summary.latencyP99 == .microseconds(984_100), "the whole run has them all")
+        #expect(summary.latencyP99 == .microseconds(984_100), "the whole run contains all of them")
         #expect(summary.steadyLatencyP50 == .microseconds(20_100) && summary.steadyLatencyP99 == .microseconds(20_100))
         #expect(
             meter.statistics(lastSecondBefore: start).timeToLiveEdge == nil, "the last second has none")

@@ -78,7 +78,7 @@ struct TimeStretcherTests {
         let count = 4_800
         for start in stride(from: 2_000, to: line.samples.count - count - 2_000, by: count) {
             let (share, height) = line.strength(at: frequency, from: start, count: count)
-            #expect(share > 0.98, "\(share) of it at \(frequency) Hz")
+            #expect(share > 0.98, "\(share) of the energy at \(frequency) Hz")
             #expect(abs(height - 0.5) < 0.03)
         }
     }
@@ -94,7 +94,7 @@ struct TimeStretcherTests {
         }
     }
 
-    @Test("a sound is audible at its offset, within some milliseconds", arguments: rates)
+    @Test("a tone is audible at its offset, within some milliseconds", arguments: rates)
     func moments(_ rate: Double) {
         // A tone of 200 ms starts every half second.
         var line = Line.tone(700, seconds: 4)

@@ -25,7 +25,7 @@ struct AudioRepairTests {
         broadcast.send(500, from: publisher, by: network)
         broadcast.send(50, from: publisher, by: network)
         let heard = Set(viewer.audio.compactMap { broadcast.number(of: $0) })
-        #expect(heard.count == viewer.audio.count, "no packet twice, and none that was not sent")
+        #expect(heard.count == viewer.audio.count, "no packet is received twice, and none that was not sent")
         #expect(broadcast.keepsTime(viewer.audio))
         let wanted = 150..<650
         return (Heard(lost: wanted.count { !heard.contains($0) }, count: wanted.count), viewer.connection.statistics)
@@ -57,7 +57,7 @@ struct AudioRepairTests {
     }
 
     @Test("without loss, audio is neither repeated nor requested again")
-    func nack10() throws {
+    func noRepairWithoutLoss() throws {
         let (clean, statistics) = try broadcast(seed: 1, publisherLoss: 0, viewerLoss: 0)
         #expect(clean.lost == 0 && statistics.packetsRepeated == 0 && statistics.nackCount == 0)
     }

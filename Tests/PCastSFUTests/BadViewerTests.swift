@@ -41,7 +41,7 @@ struct BadViewerTests {
     }
 
     @Test("a viewer that keeps requesting key frames receives few, and another viewer's request is answered at once")
-    func key5() throws {
+    func keyFrameRequestFlood() throws {
         let network = VirtualNetwork(seed: 5)
         let publisher = try network.publish(.vp8)
         let broken = try network.scriptViewer()

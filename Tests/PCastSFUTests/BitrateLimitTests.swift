@@ -15,7 +15,7 @@ import Testing
         values.map { kilobits, moment in ceiling.observe(kilobits.map { .kilobits($0) }, at: time(moment)) }
     }
 
-    @Test("a publisher is asked to keep to its limit as soon as it comes near, and from then on") func asked() {
+    @Test("a publisher is asked to keep to its limit as soon as it approaches it, and from then on") func asked() {
         var ceiling = BitrateLimit()
         let free = observe(&ceiling, [(5_000, 0)])
         #expect(free == [false] && ceiling.request == nil)

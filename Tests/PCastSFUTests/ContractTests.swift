@@ -54,7 +54,7 @@ struct ContractTests {
     }
 
     @Test("every viewer is first equally often")
-    func fan1() throws {
+    func fairViewerOrder() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
         let viewers = try (0..<5).map { _ in try network.scriptViewer() }
@@ -76,7 +76,7 @@ struct ContractTests {
     }
 
     @Test("forty viewers wake the thread no more often than one, because their deadlines are deferred to frames")
-    func company() throws {
+    func deferredDeadlines() throws {
         let one = try wakes(viewers: 1)
         #expect(try wakes(viewers: 40) == one)
         // These are the publisher's own reviews each second.

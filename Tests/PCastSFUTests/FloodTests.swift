@@ -36,7 +36,7 @@ struct FloodTests {
             network.run(for: .milliseconds(1))
         }
         #expect(joiner.isConnected)
-        #expect(network.sfu.handshakes.count <= 9, "datagrams that wait")
+        #expect(network.sfu.handshakes.count <= 9, "the queue of handshakes is bounded")
         return network.now - came
     }
 
@@ -84,7 +84,7 @@ struct FloodTests {
         #expect(viewer.video.count - before == 15)
         #expect(network.sfu.shardMessagesLost == 0 && network.peerShard?.shardMessagesLost == 0)
         let seconds = (network.now - start).seconds
-        #expect(Double(asked) <= 100 + 200 * seconds, "\(asked) questions in \(seconds) s")
+        #expect(Double(asked) <= 100 + 200 * seconds, "\(asked) requests in \(seconds) s")
         #expect(asked > 0)
     }
 

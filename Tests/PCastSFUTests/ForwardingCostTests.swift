@@ -27,7 +27,7 @@ struct ForwardingCostTests {
         #expect(packets > 1_000)
         let own = (count.of("PCastForwarding") + count.of("libswiftCore")) / max(1, packets)
         let beside = (count.total - count.of("libcrypto")) / max(1, packets)
-        #expect(own > 500, "it was counted at all")
+        #expect(own > 500, "the instructions were not counted")
         #expect(own < Self.limit.own)
         #expect(beside < Self.limit.beside)
     }

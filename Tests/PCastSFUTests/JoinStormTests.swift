@@ -38,7 +38,7 @@ struct JoinStormTests {
     }
 
     @Test("simultaneous handshakes are processed a few at a time, with no effect on existing viewers")
-    func dtls14() throws {
+    func simultaneousHandshakes() throws {
         let network = VirtualNetwork(maximumPeers: Self.joiners + 2)
         let publisher = try network.publish(.vp8)
         let watcher = try network.view()
@@ -98,7 +98,7 @@ struct JoinStormTests {
         #expect(order == [0, 10, 20, 30, 1, 11, 21, 31, 2, 3, 4, 5, 6, 7])
     }
 
-    @Test("when the queue is full, a new peer takes a place of a peer with several, and no peer loses its only one")
+    @Test("when the queue is full, a new peer replaces an entry of a peer with several, and no peer loses its only one")
     func full() {
         var queue = HandshakeQueue()
         let peers = HandshakeQueue.capacity / HandshakeQueue.capacityOfPeer

@@ -13,7 +13,7 @@ struct JoiningTests {
     }
 
     @Test("a viewer that joins within 500 ms of a key frame receives it at once, without a request")
-    func key2() throws {
+    func cachedKeyFrameOnJoin() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
         var broadcast = Broadcast(.vp8)
@@ -43,7 +43,7 @@ struct JoiningTests {
     }
 
     @Test("ten viewers that join together cause one request for a key frame")
-    func key1() throws {
+    func simultaneousJoinsShareOneRequest() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
         var broadcast = Broadcast(.vp8)
@@ -56,7 +56,7 @@ struct JoiningTests {
     }
 
     @Test("a viewer that starts at an earlier key frame catches up in half of that time, with unchanged timestamps")
-    func key3() throws {
+    func catchUpFromEarlierKeyFrame() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
         var broadcast = Broadcast(.vp8)
@@ -72,11 +72,12 @@ struct JoiningTests {
         let lags = viewer.videoTimes.enumerated().map { $1 - broadcast.instants[$0] }
         let caughtUp = try #require(lags.firstIndex { $0 <= .milliseconds(30) })
         #expect(viewer.videoTimes[caughtUp] - first <= .milliseconds(200))
-        #expect(lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "and stays so")
+        #expect(
+            lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "the viewer must stay at the live edge")
     }
 
     @Test("if a publisher's first packets are lost, a key frame is requested as soon as a viewer waits")
-    func key6() throws {
+    func lostFirstPackets() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(.h264)
         let viewer = try network.scriptViewer()
@@ -100,7 +101,7 @@ struct JoiningTests {
     }
 
     @Test("a request for a key frame is repeated until the key frame arrives")
-    func key4() throws {
+    func repeatsKeyFrameRequest() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
         let viewer = try network.view()
@@ -147,7 +148,7 @@ struct JoiningTests {
     }
 
     @Test("a viewer's full intra request reaches the publisher, and its repetition does not")
-    func rtcp7() throws {
+    func fullIntraRequestReachesPublisher() throws {
         let network = VirtualNetwork()
         let publisher = try connectedPublisher(network)
         let viewer = try network.scriptViewer()

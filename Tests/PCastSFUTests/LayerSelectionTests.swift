@@ -53,7 +53,7 @@ struct LayerSelectionTests {
     }
 
     @Test("a layer is raised after bandwidth has been available for a second, and lowered at once")
-    func upAndDown() {
+    func raisesSlowlyAndLowersAtOnce() {
         var run = Run()
         run.go(0.9, kilobits: 3_000)
         #expect(run.selection.choice == .layer(1) && run.selection.cause == .link)
@@ -66,7 +66,7 @@ struct LayerSelectionTests {
     }
 
     @Test("a small lack of bandwidth is tolerated for a second")
-    func littleShort() {
+    func toleratesSmallLack() {
         var run = Run()
         run.go(2, kilobits: 3_000)
         run.go(0.5, kilobits: 1_600)
@@ -91,7 +91,7 @@ struct LayerSelectionTests {
     }
 
     @Test("bandwidth that only varies around a layer's bit rate does not raise the layer")
-    func roomNeeded() {
+    func varyingBandwidth() {
         var run = Run()
         run.go(20, kilobits: 1_600 + 90 + 100)
         #expect(run.selection.choice == .layer(1) && run.changes == 0)
@@ -132,7 +132,7 @@ struct LayerSelectionTests {
     }
 
     @Test("a pin and a limit bound the layer from above, and the link may lower it further")
-    func wishes() {
+    func pinAndLimit() {
         var run = Run()
         run.selection.pin = 2
         run.go(0.1, kilobits: 5_000)

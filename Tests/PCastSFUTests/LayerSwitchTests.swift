@@ -79,7 +79,7 @@ struct LayerSwitchTests {
         #expect(!layers.isChanging && layers.needsSteps)
         let joined = layers
         #expect(step(old, position: 10, after: 1) == .stay, "the key frame is sent")
-        #expect(step(old, between: false, position: 12, after: 2) == .stay, "to its end")
+        #expect(step(old, between: false, position: 12, after: 2) == .stay, "the frame is sent completely")
         #expect(step(old, position: 15, after: 3) == .hold)
         let newer = Self.keyFrame(40, at: Self.start + .milliseconds(50))
         #expect(step(newer, position: 15, after: 50) == .change(to: 0))
@@ -103,7 +103,7 @@ struct LayerSwitchTests {
     }
 
     @Test("a source that cannot be asked is joined at a key frame of any age")
-    func key4AnyAge() {
+    func joinsAtOldKeyFrame() {
         var layers = LayerSwitch()
         layers.want(0, at: Self.start)
         let old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
@@ -156,7 +156,7 @@ struct LayerSwitchTests {
     }
 
     @Test("without sender reports of the new layer, a switch waits shortly and then uses a fresh key frame")
-    func sw4Reports() {
+    func switchWithoutSenderReports() {
         var layers = Self.showing(2)
         layers.want(0, at: Self.start)
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 0))
@@ -170,7 +170,7 @@ struct LayerSwitchTests {
     }
 
     @Test("a layer that overloads the link is left at the end of a frame if the lower layer is late")
-    func sw7LateKeyFrame() {
+    func leavesOverloadingLayer() {
         for isUrgent in [true, false] {
             var layers = Self.showing(2)
             layers.want(0, urgent: isUrgent, at: Self.start)

@@ -70,7 +70,7 @@ struct LayerTests {
         for packet in seen {
             let passed = Int64(packet.timestamp &- first.timestamp)
             let captured = Int64(packet.frame.number - first.frame.number) * 3_600
-            #expect(abs(passed - captured) <= 3_601, "picture \(packet.frame.number)")
+            #expect(abs(passed - captured) <= 3_601, "frame \(packet.frame.number)")
         }
         // No frame is missing. At most one is sent twice, as the key frame of a change.
         let numbers = seen.map(\.frame.number)
@@ -107,7 +107,7 @@ struct LayerTests {
     }
 
     @Test("a viewer's picture loss indication is forwarded for its layer only")
-    func picksUpLoss() throws {
+    func forwardsPictureLossIndication() throws {
         var scene = try Scene()
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)
@@ -121,7 +121,7 @@ struct LayerTests {
     }
 
     @Test("a layer without sender reports is used after a short wait, with timestamps by arrival")
-    func sw4() throws {
+    func layerWithoutSenderReports() throws {
         var scene = try Scene(unreported: 0)
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)
@@ -168,7 +168,7 @@ struct LayerTests {
         // The pause is requested repeatedly while the publisher continues to send.
         let since = scene.network.now - .seconds(1 as Int64)
         let paused = scene.publisher.pauseMessages.filter { $0.message.kind == .pause && $0.arrival > since }
-        #expect(Set(paused.map(\.message.ssrc)) == [10, 20], "the viewer is sent the best")
+        #expect(Set(paused.map(\.message.ssrc)) == [10, 20], "the viewer receives the best layer")
         for index in 0..<2 { scene.layers.layers[index].isSent = false }
         for index in 0..<2 {
             scene.publisher.report { writer in
@@ -213,7 +213,7 @@ struct LayerTests {
     }
 
     @Test("after a time without video, the sequence numbers continue and the timestamps follow the clock")
-    func sw8() throws {
+    func videoAfterPause() throws {
         var scene = try Scene()
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)
@@ -304,7 +304,7 @@ struct LayerTests {
         }
         let before = encoders.made
         encoders.send(50, from: publisher, by: network)
-        #expect(zip(encoders.made, before).map { $0 - $1 } == [0, 0, 50], "the viewer is sent the best")
+        #expect(zip(encoders.made, before).map { $0 - $1 } == [0, 0, 50], "the viewer receives the best layer")
 
         let wanted = network.now
         let count = viewer.packets.count
@@ -316,7 +316,8 @@ struct LayerTests {
         encoders.send(75, from: publisher, by: network)
         let after = encoders.made
         encoders.send(25, from: publisher, by: network)
-        #expect(zip(encoders.made, after).map { $0 - $1 } == [25, 0, 0], "and then the lowest alone")
+        #expect(
+            zip(encoders.made, after).map { $0 - $1 } == [25, 0, 0], "then the viewer receives only the lowest layer")
         let sequences = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc).map(\.header.sequenceNumber)
         #expect(zip(sequences, sequences.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
     }

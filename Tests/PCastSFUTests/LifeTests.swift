@@ -127,7 +127,7 @@ struct LifeTests {
     }
 
     @Test("after an ICE restart media continue, and use the new pair when it is nominated")
-    func ice12() throws {
+    func iceRestartKeepsMedia() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         let viewer = try network.view()

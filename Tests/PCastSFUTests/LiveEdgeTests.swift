@@ -81,7 +81,7 @@ struct LiveEdgeTests {
         // The newer key frame is large and therefore paced.
         if isOld { #expect(joined.framesBefore <= 4 && joined.numbers[1] > joined.numbers[0] + 20, "\(joined)") }
         let live = Array(joined.numbers.dropFirst())
-        #expect(live == Array(live[0]..<live[0] + live.count), "nothing is missing from there on")
+        #expect(live == Array(live[0]..<live[0] + live.count), "no packet is missing from there on")
     }
 
     @Test("a viewer on another shard is at the live edge within the limit")

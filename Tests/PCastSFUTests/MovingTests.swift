@@ -187,7 +187,7 @@ struct MovingTests {
     }
 
     @Test("an address that sends a peer's new packet first receives one check and nothing else")
-    func stolenPacket() throws {
+    func packetSentByOtherAddress() throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
         let heard = eavesdrop(network, on: viewer)
         viewer.link.carriesUDP = false
@@ -260,7 +260,7 @@ struct MovingTests {
     }
 
     @Test("all keys of a peer are removed with it")
-    func forgotten() throws {
+    func removesAllKeys() throws {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
         network.rebind(viewer)
         broadcast.send(50, from: publisher, by: network)

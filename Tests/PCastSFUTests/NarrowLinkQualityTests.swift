@@ -98,7 +98,7 @@ struct NarrowLinkQualityTests {
         narrow(viewers[0], to: nil)
         publisher.send(seconds: 20, by: network)
         for peer in [publisher.peer] + viewers { #expect(rows(of: peer).last == .good) }
-        for peer in [publisher.peer] + viewers { #expect(rows(of: peer).count <= 8, "no flapping") }
+        for peer in [publisher.peer] + viewers { #expect(rows(of: peer).count <= 8, "the state must not oscillate") }
     }
 
     @Test("one limited viewer of three is notified, and the others are not")

@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test("a publisher that is paused without viewers does not fail, but a viewer without data does")
-    func resting() throws {
+    func pausedPublisherDoesNotFail() throws {
         let network = VirtualNetwork()
         let terms = PeerOptions(abandonLimit: .seconds(5 as Int64))
         let publisher = try network.publish(.vp8, terms: terms)

@@ -51,7 +51,7 @@ struct OutageTests {
         let (seen, end) = (viewer.video.count, broadcast.sent.count)
         broadcast.send(100, from: publisher, by: network)
         let numbers = viewer.video.dropFirst(seen).compactMap { broadcast.number(of: $0.frame) }
-        #expect(try #require(numbers.first) > end - 10, "no picture of the four seconds that nobody saw")
+        #expect(try #require(numbers.first) > end - 10, "no frame of the four seconds without viewers is sent")
         #expect(numbers.count > 80)
     }
 

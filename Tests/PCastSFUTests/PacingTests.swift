@@ -22,7 +22,7 @@ struct PacingTests {
 
     @Test(
         "a frame that arrives at once is sent in bursts of 5 ms within 200 ms, without delaying audio")
-    func cc11() throws {
+    func pacesFramesInBursts() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
         let viewers = try (0..<3).map { _ in try network.scriptViewer() }
@@ -146,7 +146,7 @@ struct PacingTests {
     }
 
     @Test("a large number of retransmissions is paced and does not delay audio")
-    func nack3() throws {
+    func pacesRetransmissions() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
         let viewer = try network.scriptViewer()
@@ -175,7 +175,7 @@ struct PacingTests {
         network.settle(publisher)
         network.run(for: .milliseconds(500))
         let repairs = viewer.packets(source.rtxSSRC)
-        #expect(repairs.count == 60, "each once")
+        #expect(repairs.count == 60, "each packet once")
         let times = repairs.map { $0.arrival - asked }
         let burst = times.indices.map { first in
             times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
@@ -188,7 +188,7 @@ struct PacingTests {
     }
 
     @Test("audio, video, retransmissions and probes share one transport-wide sequence without gaps")
-    func cc1() throws {
+    func transportWideSequence() throws {
         let network = VirtualNetwork(seed: 5)
         network.link.loss = 3
         let publisher = try network.publish(.h264)
@@ -215,7 +215,7 @@ struct PacingTests {
     }
 
     @Test("a viewer that does not report arrivals is not probed")
-    func cc8() throws {
+    func noProbesWithoutFeedback() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         let viewer = try network.scriptViewer()
@@ -243,7 +243,7 @@ struct PacingTests {
         #expect(estimate.acknowledged != nil)
         let place = network.sfu.places[viewer.id]
         guard case .viewer(let index)? = place else {
-            Issue.record("no such viewer")
+            Issue.record("the viewer does not exist")
             return
         }
         let viewed = network.sfu.viewers[index].sender.estimate

@@ -144,7 +144,9 @@ struct ParameterSetTests {
         #expect(!packets[0].header.marker && packets[1].header.marker)
         let numbers = packets.map(\.header.sequenceNumber)
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
-        #expect(packets.count { $0.payload == Self.stap } == 1, "once, and not before each key frame")
+        #expect(
+            packets.count { $0.payload == Self.stap } == 1,
+            "the parameter sets are sent once, and not before each key frame")
     }
 
     @Test("parameter sets with the timestamp of the frame before are sent with that of the frame after them")
@@ -173,7 +175,7 @@ struct ParameterSetTests {
         #expect(stage.network.run { viewer.isConnected })
         let asked = stage.publisher.pictureLossIndications
         stage.play(20, keyFrameInterval: 1_000, Self.head(.beforeEach))
-        #expect(stage.publisher.pictureLossIndications >= asked + 2, "it is asked again")
+        #expect(stage.publisher.pictureLossIndications >= asked + 2, "the request is repeated")
         let source = try #require(viewer.media(.video).remoteSources.first)
         // It begins with the only IDR picture, and not with another frame that has parameter sets.
         #expect(viewer.packets(source.ssrc).prefix(4).map { $0.payload[0] } == [0x78, 0x65, 0x78, 0x41])

@@ -65,7 +65,7 @@ struct PathSizeTests {
             network.settle(publisher)
             network.run(for: .milliseconds(20))
         }
-        #expect(sent > 300, "some were sent again")
+        #expect(sent > 300, "some packets were retransmitted")
         #expect(largest > 1200 && largest <= Self.limit, "\(largest)")
     }
 }

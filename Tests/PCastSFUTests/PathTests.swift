@@ -6,9 +6,9 @@ import Testing
 /// Peers that migrate, and addresses that are used by another peer later.
 struct PathTests {
     @Test(
-        "a viewer or publisher whose address dies continues on its other address",
+        "a viewer or publisher whose address fails continues on its other address",
         arguments: [true, false])
-    func ice1(movesPublisher: Bool) throws {
+    func continuesOnOtherAddress(movesPublisher: Bool) throws {
         let network = VirtualNetwork()
         let moving = [network.newAddress(), network.newAddress()]
         let publisher = try network.publish(.vp8, addresses: movesPublisher ? moving : nil)
@@ -33,7 +33,7 @@ struct PathTests {
     }
 
     @Test("an address that another peer uses later belongs to that peer")
-    func ice13() throws {
+    func reusedAddress() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         let first = try network.view()

@@ -7,7 +7,7 @@ import Testing
 /// The playout delay that viewers receive, and the clock on which it is based.
 struct PlayoutDelayTests {
     @Test("viewers delay frames only as the network requires, unless the stream or their token states a delay")
-    func jb5() throws {
+    func playoutDelayLimits() throws {
         let network = VirtualNetwork(seed: 4)
         let publisher = try network.publish(.vp8)
         let free = try network.view()
@@ -16,13 +16,13 @@ struct PlayoutDelayTests {
         var broadcast = Broadcast(.vp8)
         broadcast.send(20, from: publisher, by: network)
         let asked = try #require(free.connection.statistics.playoutDelay)
-        #expect(asked.minimum == .zero && asked.maximum == .zero, "the way is calm")
+        #expect(asked.minimum == .zero && asked.maximum == .zero, "the path has low jitter")
         let longer = try #require(buffered.connection.statistics.playoutDelay)
         #expect(longer.minimum == .milliseconds(500) && longer.maximum == .seconds(10))
     }
 
     @Test("viewers of a stream with synchronized playout receive the delay and agree on the SFU's clock")
-    func jb6() throws {
+    func synchronizedPlayout() throws {
         let network = VirtualNetwork(seed: 5)
         let publisher = try network.publish(.vp8, terms: PeerOptions(playout: .milliseconds(300)))
         let delays: [Int64] = [5, 20, 40, 60]

@@ -94,7 +94,7 @@ struct PublisherReportTests {
     }
 
     @Test("viewers receive synchronized sender reports of both tracks by the SFU's clock", arguments: Manner.allCases)
-    func told(manner: Manner) throws {
+    func forwardsSenderReports(manner: Manner) throws {
         let stage = try Stage(manner)
         stage.play(75)
         let viewer = try stage.network.scriptViewer()
@@ -103,7 +103,7 @@ struct PublisherReportTests {
     }
 
     @Test("viewers on another shard receive synchronized capture times", arguments: [.nothing, .zero] as [Manner])
-    func toldBeside(manner: Manner) throws {
+    func captureTimesOnOtherShard(manner: Manner) throws {
         let stage = try Stage(manner, shards: 2)
         stage.play(75)
         let viewer = try stage.network.viewBeside()

@@ -147,7 +147,7 @@ struct QualityTests {
             PublisherReport(isVideoWithheld: true, isAudioWithheld: true), at: network.now)
         network.settle(publisher)
         network.run(for: .seconds(4 as Int64))
-        #expect(rows(of: publisher).isEmpty, "who keeps all back is not cut off")
+        #expect(rows(of: publisher).isEmpty, "a publisher that withholds its media is not reported as disconnected")
         publisher.connection.setPublisherReport(PublisherReport(), at: network.now)
         network.settle(publisher)
         broadcast.send(200, from: publisher, by: network)

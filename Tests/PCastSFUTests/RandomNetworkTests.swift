@@ -69,7 +69,7 @@ struct RandomNetworkTests {
             let received = witness.received(ofLast: last)
             #expect(
                 witness.longestWay(ofLast: last) < scenario.longestWay(to: number) + Self.margin,
-                "seed \(seed), viewer \(number): something still waits in a queue")
+                "seed \(seed), viewer \(number): a queue is not empty")
             #expect(
                 received.pictures >= last - 1 && received.sounds >= last - 1,
                 "seed \(seed), viewer \(number): \(received) of \(last) after the network healed")

@@ -127,7 +127,7 @@ struct ReplicaTests {
     }
 
     @Test("a publisher is paused when no shard has subscribers, and resumes for a viewer of a replica")
-    func resting() throws {
+    func pausesWithoutSubscribers() throws {
         var stage = try Stage()
         stage.send(100)
         let (network, publisher) = (stage.network, stage.publisher)
@@ -162,7 +162,7 @@ struct ReplicaTests {
     }
 
     @Test("a replica ends by itself if its home shard is silent")
-    func forgotten() throws {
+    func silentHomeShard() throws {
         var stage = try Stage()
         stage.send(50)
         let network = stage.network

@@ -8,7 +8,7 @@ import Testing
 /// Sender reports, retransmissions and counters.
 struct ReportTests {
     @Test("if a publisher's clock is an hour off, audio and video are synchronized by the SFU's clock")
-    func rtcp3() throws {
+    func publisherClockOffset() throws {
         let network = VirtualNetwork()
         let hour = TimeSpan.seconds(3600 as Int64)
         let publisher = try network.publish(.h264, clockOffset: hour)
@@ -70,7 +70,7 @@ struct ReportTests {
     }
 
     @Test("reports are sent with packets, and alone if there are none")
-    func company() throws {
+    func reportsAccompanyPackets() throws {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         let viewer = try network.scriptViewer()
@@ -154,7 +154,7 @@ struct ReportTests {
     }
 
     @Test("no sequence number is sent twice, whatever viewers request and the publisher repeats")
-    func srtp1() throws {
+    func uniqueSequenceNumbers() throws {
         let network = VirtualNetwork(seed: 5)
         network.link.loss = 4
         network.link.duplication = 10

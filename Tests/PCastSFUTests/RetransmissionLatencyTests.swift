@@ -100,7 +100,7 @@ struct RepairDelayTests {
     }
 
     @Test("a path has low jitter until a loss, a queue or jitter occurs, and again after 20 seconds without them")
-    func calm() {
+    func lowJitterPeriods() {
         var path = LowJitterDetector()
         path.observe(loss: 0, queue: .milliseconds(3), jitter: .milliseconds(2), at: Self.start)
         #expect(path.isLowJitter(at: Self.start))

@@ -7,7 +7,7 @@ import Testing
 /// The parts of a packet that the SFU forwards or rewrites, and the packet with which a layer begins.
 struct RewritingTests {
     @Test("header extensions of one hop are rewritten, and those of the frame are forwarded")
-    func sw9() throws {
+    func headerExtensions() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher()
         let viewer = try network.scriptViewer()
@@ -109,7 +109,7 @@ struct RewritingTests {
     @Test(
         "a switch to an H.264 layer waits for parameter sets, and begins with them"
     )
-    func sw6() throws {
+    func layerSwitchNeedsParameterSets() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
         #expect(network.run { publisher.isConnected })
@@ -125,7 +125,7 @@ struct RewritingTests {
         network.settleRelay()
         layers.send(low: Layers.withoutSets(0), high: Layers.picture(1))
         for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
-        #expect(viewer.packets.last?.payload.last == 1, "the best layer goes on until the other one can be decoded")
+        #expect(viewer.packets.last?.payload.last == 1, "the best layer continues until the other one can be decoded")
         layers.send(low: Layers.keyFrame(0), high: Layers.picture(1))
         for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
         let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)

@@ -40,7 +40,9 @@ final class ScriptedPeer: NetworkPeer {
     var deadline: Instant? { transport.deadline }
 
     func media(_ type: MediaType) -> NegotiatedMedia {
-        guard let media = session.media.first(where: { $0.type == type }) else { fatalError("no such track") }
+        guard let media = session.media.first(where: { $0.type == type }) else {
+            fatalError("the track does not exist")
+        }
         return media
     }
 

@@ -9,7 +9,7 @@ import Testing
 /// Two shards behind one address. Datagrams that arrive at the wrong shard are forwarded.
 struct ShardTests {
     @Test("a stream arrives completely wherever viewers' datagrams arrive", arguments: 1...8 as ClosedRange<UInt64>)
-    func landing(seed: UInt64) throws {
+    func arrivalOnOtherShard(seed: UInt64) throws {
         let network = VirtualNetwork(seed: seed, shards: 2)
         // With every other seed, the publisher's datagrams arrive at the other shard too.
         if seed % 2 == 0 { _ = network.newAddress() }

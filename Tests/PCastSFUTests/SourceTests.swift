@@ -34,7 +34,7 @@ struct SourceTests {
     }
 
     @Test("sequence numbers and timestamps may wrap around")
-    func rtp10() throws {
+    func numbersWrapAround() throws {
         let stage = try Stage()
         var video = ScriptedVideo(sequence: 65_530, timestamp: 0 &- 9000)
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
@@ -47,7 +47,7 @@ struct SourceTests {
     }
 
     @Test("a source that restarts with the same SSRC resumes at its next key frame with continuous numbers")
-    func rtp11() throws {
+    func sourceRestart() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
@@ -88,7 +88,7 @@ struct SourceTests {
     }
 
     @Test("an SSRC whose packets have the MID takes over at once without loss, and numbers continue")
-    func takenOverByMID() throws {
+    func sourceTakeoverByMID() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(audio: true)
         let viewer = try network.scriptViewer()
@@ -142,7 +142,7 @@ struct SourceTests {
     }
 
     @Test("packets that contain only padding do not disturb viewers")
-    func rtp1() throws {
+    func paddingOnlyPackets() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
@@ -156,7 +156,7 @@ struct SourceTests {
     }
 
     @Test("packets of unknown types or with SSRC 0 are acknowledged by transport feedback, and not forwarded")
-    func rtp2() throws {
+    func unknownPacketsAreAcknowledged() throws {
         let stage = try Stage()
         for number in 0..<20 {
             stage.publisher.say(
@@ -170,7 +170,7 @@ struct SourceTests {
     }
 
     @Test("a publisher that does not answer NACKs is asked for a key frame, at which video resumes")
-    func nack7() throws {
+    func unansweredNACKsCauseKeyFrameRequest() throws {
         let stage = try Stage()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
@@ -186,7 +186,7 @@ struct SourceTests {
         let requests = stage.publisher.hears { if case .negativeAcknowledgement = $0 { true } else { false } }
         #expect(requests > 1)
         #expect(frames <= 30, "within a second")
-        #expect(stage.seen == whole, "nothing is shown that cannot be decoded")
+        #expect(stage.seen == whole, "no undecodable frame is shown")
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         video.send(from: stage.publisher, by: stage.network)
         stage.network.run(for: .milliseconds(200))

@@ -103,7 +103,7 @@ struct UnansweredRequestTests {
     private func expectAll(_ viewer: CallPeer, from first: Int, of source: Source) {
         let numbers = numbers(of: viewer, from: first)
         #expect(viewer.video.first?.frame.isKeyFrame == true)
-        #expect(numbers == Array(first..<first + numbers.count), "none is left out, and each has its time")
+        #expect(numbers == Array(first..<first + numbers.count), "no frame is omitted, and each has its time")
         #expect(first + numbers.count >= source.instants.count - 3, "up to the newest: \(numbers.count)")
     }
 
@@ -241,7 +241,7 @@ struct UnansweredRequestTests {
         let capacity = logCapacity(source)
         #expect(capacity == 8_192)
         source.send(for: .seconds(20 as Int64))
-        #expect(logCapacity(source) == capacity, "and no larger")
+        #expect(logCapacity(source) == capacity, "the log is not larger")
     }
 
     @Test("the log of a publisher that answers does not grow")

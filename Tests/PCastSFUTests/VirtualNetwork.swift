@@ -179,7 +179,7 @@ final class VirtualNetwork {
             guard let next, next <= end else { break }
             stalled = next > now ? 0 : stalled + 1
             guard stalled < 20_000 else {
-                Issue.record("a deadline does not move on")
+                Issue.record("a deadline does not advance")
                 break
             }
             now = max(now, next)

@@ -7,7 +7,8 @@ import Testing
 
     init() { client.handle(.connected, at: at(0)) }
 
-    @Test mutating func aRequestIsNumberedAndAnsweredByItsResponse() {
+    @Test("a request has a number, and the response with this number answers it")
+    mutating func numberedRequest() {
         let id = client.request(Samples.bye, at: at(0))
         #expect(id.number == 1)
         #expect(client.pollAll() == [.send(.text(Base64.encode(Samples.byeEnvelope)))])
@@ -17,7 +18,8 @@ import Testing
         #expect(client.request(Samples.bye, at: at(20)).number == 2)
     }
 
-    @Test mutating func aResponseIsTakenOnce() {
+    @Test("only the first response to a request counts")
+    mutating func repeatedResponse() {
         _ = client.request(Samples.bye, at: at(0))
         client.handle(.received(.binary(Samples.byeResponseEnvelope)), at: at(0))
         _ = client.pollAll()
@@ -26,7 +28,8 @@ import Testing
         #expect(client.malformedCount == 1)
     }
 
-    @Test mutating func withoutResponseItTimesOutAfterTenSeconds() {
+    @Test("a request without a response fails with a timeout after 10 s")
+    mutating func responseTimeout() {
         let id = client.request(Samples.bye, at: at(5))
         _ = client.pollAll()
         client.advance(to: at(10_004))
@@ -38,7 +41,8 @@ import Testing
         #expect(SignalingFailure.timeout.status == .timeout)
     }
 
-    @Test mutating func aBrokenConnectionAnswersWhatWaitsAndWhatComesAfter() {
+    @Test("after the loss of the connection, pending and later requests fail")
+    mutating func lostConnection() {
         let first = client.request(Samples.bye, at: at(0))
         _ = client.pollAll()
         client.handle(.disconnected, at: at(1))
@@ -53,26 +57,30 @@ import Testing
         #expect(client.pollAll().count == 1)
     }
 
-    @Test mutating func moreThan64WaitingRequestsFailAtOnce() {
+    @Test("a request beyond 64 pending ones fails at once")
+    mutating func pendingRequestLimit() {
         for _ in 0..<64 { _ = client.request(Samples.bye, at: at(0)) }
         #expect(client.pollAll().count == 64)
         let id = client.request(Samples.bye, at: at(0))
         #expect(client.pollAll() == [.answered(id, .failure(.tooManyOutstanding))])
     }
 
-    @Test mutating func anErrorOfTheEnvelopeRefusesTheRequest() {
+    @Test("an error of the envelope rejects the request")
+    mutating func envelopeError() {
         let id = client.request(Samples.bye, at: at(0))
         _ = client.pollAll()
         client.handle(.received(Samples.response("mq.Error", payload: [0x0A, 2, 0x6E, 0x6F])), at: at(0))
         #expect(client.pollAll() == [.answered(id, .failure(.refused(reason: "no")))])
     }
 
-    @Test(arguments: [
-        Samples.response("pcast.AuthenticateResponse", payload: [0x0A, 2, 0x6F, 0x6B]),
-        Samples.response("pcast.ByeResponse"), Samples.response("pcast.ByeResponse", payload: [0xFF]),
-        Samples.response("mq.Error"), Samples.response("nonsense"),
-    ])
-    func aResponseThatDoesNotFitFails(frame: SignalingFrame) {
+    @Test(
+        "a response of another type fails the request",
+        arguments: [
+            Samples.response("pcast.AuthenticateResponse", payload: [0x0A, 2, 0x6F, 0x6B]),
+            Samples.response("pcast.ByeResponse"), Samples.response("pcast.ByeResponse", payload: [0xFF]),
+            Samples.response("mq.Error"), Samples.response("nonsense"),
+        ])
+    func mismatchedResponse(frame: SignalingFrame) {
         var client = client
         let id = client.request(Samples.bye, at: at(0))
         _ = client.pollAll()
@@ -81,7 +89,8 @@ import Testing
         #expect(client.malformedCount == 1)
     }
 
-    @Test mutating func eventsComeUnasked() {
+    @Test("events arrive without a request")
+    mutating func unsolicitedEvents() {
         var server = ServerConversation(at: at(0))
         server.handle(.event(Samples.streamEnded), at: at(0))
         guard case .send(let frame)? = server.poll() else {
@@ -92,7 +101,8 @@ import Testing
         #expect(client.pollAll() == [.event(Samples.streamEnded)])
     }
 
-    @Test("a ping is sent every 25 s, and a minute of silence ends the connection") mutating func ops4() {
+    @Test("a ping is sent every 25 s, and a minute of silence ends the connection")
+    mutating func pingIntervalAndSilenceLimit() {
         var pings: [Int64] = []
         var now: Int64 = 0
         while now < 55_000, let deadline = client.deadline, deadline < at(55_000) {
@@ -108,16 +118,17 @@ import Testing
         #expect(client.deadline == nil)
     }
 
-    @Test mutating func aPongTellsTheRoundTripTimeAndIsALifeSign() {
+    @Test("a pong gives the round-trip time and keeps the connection alive")
+    mutating func pongMeasuresRoundTrip() {
         var server = ServerConversation(at: at(0))
         client.advance(to: at(25_000))
         guard case .send(let ping)? = client.poll() else {
-            Issue.record("no ping")
+            Issue.record("no ping was sent")
             return
         }
         server.handle(.received(ping), at: at(25_010))
         guard case .send(let pong)? = server.poll() else {
-            Issue.record("no pong")
+            Issue.record("no pong was sent")
             return
         }
         client.handle(.received(pong), at: at(25_030))
@@ -128,7 +139,8 @@ import Testing
         #expect(client.pollAll().contains(.unresponsive))
     }
 
-    @Test mutating func aPongThatNobodyAskedForIsNotMeasured() {
+    @Test("an unsolicited pong gives no round-trip time")
+    mutating func unsolicitedPong() {
         for timestamp in [[0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], [0x08, 5]] as [[UInt8]] {
             client.handle(.received(Samples.response("mq.PingPong", payload: timestamp)), at: at(61_000))
         }

@@ -4,8 +4,8 @@ import Testing
 
 /// Both halves of the conversation, connected to each other.
 @Suite struct ConversationTests {
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func everyRequestIsAnsweredExactlyOnceWhateverIsLost(seed: UInt64) {
+    @Test("every request is answered exactly once, whatever is lost", arguments: 1...20 as ClosedRange<UInt64>)
+    func oneAnswerPerRequest(seed: UInt64) {
         var generator = SeededGenerator(state: seed)
         var client = ClientConversation(form: seed % 2 == 0 ? .text : .binary)
         var server = ServerConversation(at: at(0))

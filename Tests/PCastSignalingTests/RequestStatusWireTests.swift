@@ -3,23 +3,26 @@ import PCastSignaling
 import Testing
 
 @Suite struct RequestStatusWireTests {
-    @Test(arguments: RequestStatus.allCases)
-    func everyStatusIsReadAsItWasWritten(status: RequestStatus) {
+    @Test("every status is read as it was written", arguments: RequestStatus.allCases)
+    func statusRoundTrip(status: RequestStatus) {
         #expect(RequestStatus(wire: status.wire) == status)
     }
 
-    @Test(arguments: [
-        ("ok", RequestStatus.ok), ("unauthorized", .unauthorized), ("bad-token", .unauthorized),
-        ("no-stream-playing", .noStreamPlaying), ("origin-stream-not-found", .noStreamPlaying),
-        ("origin-stream-ended", .noStreamPlaying), ("streaming-not-ready", .notReady), ("not-found", .gone),
-        ("unsupported-features", .badRequest), ("rate-limited", .rateLimited), ("capacity", .capacity),
-        ("", .failed), ("OK", .failed), ("no-such-word", .failed),
-    ])
-    func wordsOfThePlatformHaveTheirStatus(text: String, status: RequestStatus) {
+    @Test(
+        "each status word of the platform has its status",
+        arguments: [
+            ("ok", RequestStatus.ok), ("unauthorized", .unauthorized), ("bad-token", .unauthorized),
+            ("no-stream-playing", .noStreamPlaying), ("origin-stream-not-found", .noStreamPlaying),
+            ("origin-stream-ended", .noStreamPlaying), ("streaming-not-ready", .notReady), ("not-found", .gone),
+            ("unsupported-features", .badRequest), ("rate-limited", .rateLimited), ("capacity", .capacity),
+            ("", .failed), ("OK", .failed), ("no-such-word", .failed),
+        ])
+    func platformStatusWords(text: String, status: RequestStatus) {
         #expect(RequestStatus(wire: text) == status)
     }
 
-    @Test func aResponseThatTellsAStatusAloneIsOfTheRequestsName() {
+    @Test("a response with a status alone has the type of its request")
+    func statusOnlyResponse() {
         let response = Samples.setupStream().response(.noStreamPlaying)
         var expected = PCastSetupStreamResponse()
         expected.status = "no-stream-playing"
@@ -29,14 +32,16 @@ import Testing
         #expect(Samples.setupStream().typeName == "pcast.SetupStream")
     }
 
-    @Test func tokensAreNeverPrinted() {
+    @Test("tokens are never printed")
+    func tokensAreNotPrinted() {
         var dumped = "\(Samples.setupStream()) \([Samples.authenticate()])"
         dump(Samples.authenticate(), to: &dumped)
         #expect(dumped.hasPrefix("pcast.SetupStream [pcast.Authenticate]"))
         #expect(!dumped.contains("DIGEST"))
     }
 
-    @Test func aRefusalMaySayWhy() {
+    @Test("a rejection may state its reason")
+    func rejectionReason() {
         let refusal = PCastSetupStreamResponse(refusal: "bad-request", because: "No such thing.")
         #expect(refusal.status == "bad-request" && refusal.createStreamResponse.status == "bad-request")
         #expect(!refusal.createStreamResponse.hasStreamID)

@@ -49,7 +49,8 @@ import Testing
         return response.type == "mq.Error" ? String(decoding: response.payload.dropFirst(2), as: UTF8.self) : nil
     }
 
-    @Test mutating func aRequestIsHandedOutAndItsAnswerIsSent() throws {
+    @Test("a request is delivered, and its response is sent")
+    mutating func requestAndResponse() throws {
         let id = try handedOut(Samples.authenticate())
         #expect(!server.isAuthenticated)
         server.handle(.respond(id, Samples.authenticated(.ok)), at: at(0))
@@ -59,12 +60,14 @@ import Testing
         #expect(server.pollAll().isEmpty)
     }
 
-    @Test mutating func beforeAuthenticationEverythingIsUnauthorized() {
+    @Test("every request before the authentication is unauthorized")
+    mutating func requestsBeforeAuthentication() {
         #expect(hear(say(Samples.setupStream())) == [Samples.setupStream().response(.unauthorized)])
         #expect(hear(say(Samples.bye)) == [Samples.bye.response(.unauthorized)])
     }
 
-    @Test mutating func aStreamCanBeSetUpInTheSameFlightAsTheAuthentication() throws {
+    @Test("a stream can be set up together with the authentication")
+    mutating func pipelinedSetup() throws {
         let authentication = try handedOut(Samples.authenticate())
         #expect(say(Samples.setupStream()).isEmpty)
         server.handle(.respond(authentication, Samples.authenticated(.ok)), at: at(0))
@@ -80,7 +83,8 @@ import Testing
                 == [Samples.authenticated(.ok), Samples.setupStream().response(.ok)])
     }
 
-    @Test mutating func whatFollowsARefusedAuthenticationIsRefused() throws {
+    @Test("requests after a rejected authentication are rejected")
+    mutating func requestsAfterRejection() throws {
         let authentication = try handedOut(Samples.authenticate())
         _ = say(Samples.setupStream())
         server.handle(.respond(authentication, Samples.authenticated(.unauthorized)), at: at(0))
@@ -90,12 +94,14 @@ import Testing
         #expect(!server.isAuthenticated)
     }
 
-    @Test mutating func anAuthenticationBesideAnotherIsAConflict() {
+    @Test("a second authentication during the first is a conflict")
+    mutating func concurrentAuthentication() {
         _ = say(Samples.authenticate())
         #expect(hear(say(Samples.authenticate())) == [Samples.authenticated(.conflict)])
     }
 
-    @Test mutating func aRefusedSecondAuthenticationLeavesRunningRequestsToBeAnswered() throws {
+    @Test("a rejected second authentication does not affect pending requests")
+    mutating func rejectedSecondAuthentication() throws {
         try authenticate()
         let setup = try handedOut(Samples.setupStream())
         let second = try handedOut(Samples.authenticate(token: "DIGEST:z"))
@@ -106,7 +112,8 @@ import Testing
                 == [Samples.authenticated(.unauthorized), Samples.setupStream().response(.ok)])
     }
 
-    @Test mutating func whatIsNotUnderstoodIsAnsweredWithAnError() throws {
+    @Test("an unknown message is answered with an error")
+    mutating func unknownMessages() throws {
         server.handle(.received(Samples.request("pcast.Nonsense")), at: at(0))
         #expect(try errorReason(server.poll()) == "unknown type")
         #expect(server.malformedCount == 0)
@@ -118,7 +125,8 @@ import Testing
         #expect(try errorReason(server.poll()) == "request id in use")
     }
 
-    @Test func sixteenMessagesThatCannotBeReadEndTheConversation() {
+    @Test("sixteen malformed messages end the session")
+    func malformedMessageLimit() {
         var server = server
         let malformed = [
             SignalingFrame.text("*"), .binary([1]), Samples.request("pcast.Bye", id: ""),
@@ -133,7 +141,8 @@ import Testing
         #expect(server.pollAll().isEmpty && server.deadline == nil)
     }
 
-    @Test mutating func moreThan64OpenRequestsAreRateLimited() throws {
+    @Test("a request beyond 64 open ones is rate-limited")
+    mutating func openRequestLimit() throws {
         try authenticate()
         let frames = (0..<65).map { Samples.request("pcast.DestroyStream", id: "x\($0)", payload: [0x0A, 1, 0x6F]) }
         for frame in frames { server.handle(.received(frame), at: at(0)) }
@@ -147,7 +156,8 @@ import Testing
                         "pcast.DestroyStreamResponse", id: "x64", payload: [0x0A, 12] + "rate-limited".utf8)))
     }
 
-    @Test mutating func aRequestThatNobodyAnswersTimesOut() throws {
+    @Test("a request that is not answered times out")
+    mutating func requestTimeout() throws {
         try authenticate()
         let id = try handedOut(Samples.setupStream())
         #expect(server.deadline == at(10_000))
@@ -187,7 +197,8 @@ import Testing
         }
     }
 
-    @Test mutating func anAuthenticationThatNobodyAnswersRefusesWhatWaitsForIt() throws {
+    @Test("an authentication that is not answered rejects the requests that wait for it")
+    mutating func unansweredAuthentication() throws {
         let id = try handedOut(Samples.authenticate())
         _ = say(Samples.setupStream())
         server.advance(to: at(10_000))
@@ -197,7 +208,8 @@ import Testing
             hear(outputs) == [Samples.authenticated(.timeout), Samples.setupStream().response(.unauthorized)])
     }
 
-    @Test mutating func aGoodbyeIsAnsweredBeforeTheEnd() throws {
+    @Test("a Bye is answered before the connection is closed")
+    mutating func byeResponse() throws {
         try authenticate()
         let id = try handedOut(Samples.bye)
         server.handle(.respond(id, Samples.bye.response(.ok)), at: at(0))
@@ -206,26 +218,29 @@ import Testing
         #expect(hear(outputs) == [Samples.bye.response(.ok)])
     }
 
-    @Test mutating func aPingIsAnsweredBeforeAuthenticationToo() {
+    @Test("a ping before the authentication is answered")
+    mutating func pingBeforeAuthentication() {
         let ping = Samples.request("mq.PingPong", id: "7", payload: [0x08, 42, 0x10, 3])
         server.handle(.received(ping), at: at(0))
         #expect(server.pollAll() == [.send(Samples.response("mq.PingPong", id: "7", payload: [0x08, 42, 0x10, 3]))])
     }
 
-    @Test mutating func theAnswerIsOfTheFormOfTheQuestion() {
+    @Test("a response has the frame type of its request")
+    mutating func frameTypeOfResponse() {
         server.handle(.received(.binary(Samples.byeEnvelope)), at: at(0))
         guard case .send(.binary)? = server.poll() else {
-            Issue.record("not binary")
+            Issue.record("the response is not binary")
             return
         }
         server.handle(.received(.text(Base64.encode(Samples.byeEnvelope))), at: at(0))
         guard case .send(.text)? = server.poll() else {
-            Issue.record("not text")
+            Issue.record("the response is not text")
             return
         }
     }
 
-    @Test func whoDoesNotAuthenticateIsSentAwayAfterThirtySeconds() {
+    @Test("a client that does not authenticate within 30 s is disconnected")
+    func authenticationTimeout() {
         var server = server
         server.handle(.heard, at: at(29_000))
         server.advance(to: at(29_999))
@@ -235,7 +250,8 @@ import Testing
         #expect(server.pollAll() == [.close(.unauthenticated)])
     }
 
-    @Test("a ping is sent every 25 s, and a minute of silence ends the session") mutating func ops4() throws {
+    @Test("a ping is sent every 25 s, and a minute of silence ends the session")
+    mutating func pingIntervalAndSilenceLimit() throws {
         try authenticate()
         var events: [String] = []
         while let deadline = server.deadline {
@@ -247,7 +263,8 @@ import Testing
         #expect(events.last?.hasSuffix("unresponsive)") == true)
     }
 
-    @Test mutating func anyMessageIsALifeSign() throws {
+    @Test("any message keeps the connection alive")
+    mutating func keptAliveByMessages() throws {
         try authenticate()
         server.handle(.received(Samples.request("mq.PingPong", payload: [0x08, 1])), at: at(40_000))
         server.advance(to: at(99_999))

@@ -4,7 +4,8 @@ import PCastSignaling
 import Testing
 
 @Suite struct SignalingFrameTests {
-    @Test func aRequestIsTheEnvelopeOfPackageMQ() throws {
+    @Test("a request is an envelope of the package mq")
+    func requestEnvelope() throws {
         let frame = Samples.request("pcast.Bye", payload: [0x0A, 1, 0x73, 0x12, 1, 0x72])
         #expect(frame == .text("EgExGglwY2FzdC5CeWUqBgoBcxIBcg=="))
         #expect(frame == .text(Base64.encode(Samples.byeEnvelope)))
@@ -14,12 +15,14 @@ import Testing
         #expect(request.requestID == "1" && request.type == "pcast.Bye" && request.payload.count == 6)
     }
 
-    @Test func fieldsThatNobodyKnowsArePassedOver() throws {
+    @Test("unknown fields are ignored")
+    func unknownFields() throws {
         let frame = SignalingFrame.binary(Samples.byeEnvelope + [0x98, 0x06, 0x2A])
         #expect(try frame.request().type == "pcast.Bye")
     }
 
-    @Test func whatCannotBeReadSaysWhy() {
+    @Test("an unreadable frame is rejected with the reason")
+    func unreadableFrames() {
         #expect(throws: SignalingFrameError.notBase64) { try SignalingFrame.text("*").request() }
         #expect(throws: SignalingFrameError.notAnEnvelope) { try SignalingFrame.text("").request() }
         #expect(throws: SignalingFrameError.notAnEnvelope) { try SignalingFrame.binary([0x12]).response() }
@@ -28,7 +31,8 @@ import Testing
         }
     }
 
-    @Test func aFrameIsAtMost256KiB() throws {
+    @Test("a frame has at most 256 KiB")
+    func frameSizeLimit() throws {
         let frame = { (count: Int) in
             SignalingFrame.binary([0x1A, 0, 0x2A, 0xF7, 0xFF, 0x0F] + [UInt8](repeating: 0, count: count))
         }
@@ -39,7 +43,8 @@ import Testing
         #expect(throws: SignalingFrameError.tooLarge(byteCount: 262_148)) { try text.response() }
     }
 
-    @Test func cutOffAnywhereItIsNoEnvelope() {
+    @Test("a truncated envelope is rejected")
+    func truncatedEnvelope() {
         for length in Samples.byeEnvelope.indices {
             // Every shorter message is incomplete, because the payload is required.
             #expect(throws: SignalingFrameError.notAnEnvelope) {
@@ -48,7 +53,8 @@ import Testing
         }
     }
 
-    @Test func changedBytesNeverTrap() {
+    @Test("mutated bytes never trap")
+    func mutatedBytes() {
         var generator = SeededGenerator(state: 3)
         var server = ServerConversation(at: at(0))
         var client = ClientConversation()

@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test("the bit rate is lowered at once, and raised by a tenth at most once per second")
-    func cc13() {
+    func decreasesAtOnceAndIncreasesSlowly() {
         var target = EncodingTarget()
         _ = target.output(for: Self.source, allowed: .kilobits(1_000), at: at(0))
         #expect(target.output(for: Self.source, allowed: .kilobits(700), at: at(0.01))?.bitrate == .kilobits(700))

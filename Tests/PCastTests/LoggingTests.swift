@@ -27,22 +27,25 @@ import Testing
         func log(event: LogEvent) { lines.kept.withLock { $0.append("\(event.level) \(event.message)") } }
     }
 
-    @Test(arguments: [
-        ("no connection at http://a/?token=DIGEST:eyJh+b/c==&x=1", "no connection at http://a/?token=…&x=1"),
-        ("DIGEST:eyJhcHBsaWNhdGlvbklkIjo= was refused", "DIGEST:… was refused"),
-        ("Authorization: Bearer DIGEST:abc, then", "Authorization: Bearer …, then"),
-        ("authorization: basic c3R1ZGlvOng=", "authorization: basic …"),
-        ("a=ice-pwd:abcdefghijklmnop\r\na=x", "a=ice-pwd:…\r\na=x"),
-        ("DIGEST%3AeyJh", "DIGEST%3A…"),
-        ("secret=one password=two", "secret=… password=…"),
-        ("token=", "token="),
-        ("nothing to hide, by „sätzen“", "nothing to hide, by „sätzen“"),
-    ])
-    func whatIsSecretIsTakenOutAndNothingElse(line: String, expected: String) {
+    @Test(
+        "secrets are redacted, and other text is unchanged",
+        arguments: [
+            ("no connection at http://a/?token=DIGEST:eyJh+b/c==&x=1", "no connection at http://a/?token=…&x=1"),
+            ("DIGEST:eyJhcHBsaWNhdGlvbklkIjo= was refused", "DIGEST:… was refused"),
+            ("Authorization: Bearer DIGEST:abc, then", "Authorization: Bearer …, then"),
+            ("authorization: basic c3R1ZGlvOng=", "authorization: basic …"),
+            ("a=ice-pwd:abcdefghijklmnop\r\na=x", "a=ice-pwd:…\r\na=x"),
+            ("DIGEST%3AeyJh", "DIGEST%3A…"),
+            ("secret=one password=two", "secret=… password=…"),
+            ("token=", "token="),
+            ("nothing to hide, by „sätzen“", "nothing to hide, by „sätzen“"),
+        ])
+    func redactsSecrets(line: String, expected: String) {
         #expect(SecretRedaction.redact(line) == expected)
     }
 
-    @Test func aRingKeepsTheNewestLinesInTheirOrderAndCutsLongOnes() {
+    @Test("a ring keeps the newest lines in order and truncates long ones")
+    func logRing() {
         let ring = LogRing(capacity: 3, lineLimit: 5)
         #expect(ring.lines.isEmpty)
         for number in 1...2 { ring.add("\(number)") }
@@ -53,7 +56,8 @@ import Testing
         #expect(ring.lines == ["6", "7", "long…"])
     }
 
-    @Test func linesAreKeptWithoutSecretsWhetherOrNotSomebodyListens() {
+    @Test("lines are stored without secrets, with or without a listener")
+    func storedLines() {
         for isEnabled in [true, false] {
             let lines = Lines()
             let ring = LogRing()
@@ -69,7 +73,8 @@ import Testing
         }
     }
 
-    @Test func loggingIsTurnedOnAndOffByTheOptions() {
+    @Test("the options enable and disable logging")
+    func loggingOptions() {
         var options = PCastOptions()
         #expect(!options.logging.isEnabled)
         options.configureLogging(true, level: .debug)
@@ -79,7 +84,8 @@ import Testing
         #expect(!options.logging.isEnabled)
     }
 
-    @Test func messagesAreCollectedOnceAndHoldNoToken() async throws {
+    @Test("messages are collected once and contain no token")
+    func collectedMessages() async throws {
         let pcast = PCast(PCastOptions(uri: "http://127.0.0.1:1"))
         let token = "DIGEST:eyJhcHBsaWNhdGlvbklkIjoi"
         await #expect(throws: PCastError.self) { try await pcast.start(authenticationToken: token) }

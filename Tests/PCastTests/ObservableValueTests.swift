@@ -5,7 +5,8 @@ import Testing
 @testable import PCast
 
 @Suite struct ObservableValueTests {
-    @Test func whoSubscribesIsToldTheValueAndThenEachChangeOnce() async {
+    @Test("a subscriber receives the value and then each change once")
+    func subscriberReceivesChanges() async {
         let value = ObservableValue(1)
         var first = value.values.makeAsyncIterator()
         value.set(1)
@@ -18,7 +19,8 @@ import Testing
         #expect([await second.next(), await second.next()] == [2, 3])
     }
 
-    @Test func aSubscriptionLastsAsLongAsItIsHeld() async {
+    @Test("a subscription ends when it is released")
+    func subscriptionLifetime() async {
         let value = ObservableValue("a")
         let (told, teller) = AsyncStream.makeStream(of: String.self)
         let (others, other) = AsyncStream.makeStream(of: String.self)
@@ -40,7 +42,8 @@ import Testing
         kept.dispose()
     }
 
-    @Test func itsSubscribersAreDoneWhenItIsGone() async {
+    @Test("the subscriptions finish when the observable value is released")
+    func endWithValue() async {
         var value: ObservableValue<Int>? = ObservableValue(1)
         let values = value!.values
         value = nil
@@ -49,7 +52,8 @@ import Testing
         #expect(all == [1])
     }
 
-    @Test func theEndOfAStreamIsAnObservableValue() async {
+    @Test("the end of a stream is an observable value")
+    func streamEnd() async {
         let life = StreamLifecycle(.viewer)
         var told = life.observableEndedInfo.values.makeAsyncIterator()
         #expect(await told.next() == .some(nil))
@@ -60,7 +64,8 @@ import Testing
         #expect(life.observableEndedInfo.value == info)
     }
 
-    @Test func theBackgroundIsAReasonOfItsOwn() async {
+    @Test("an end in the background has its own reason")
+    func backgroundReason() async {
         let life = StreamLifecycle(.publisher)
         life.applicationWentToBackground()
         #expect(await life.ended.reason == .appBackground)

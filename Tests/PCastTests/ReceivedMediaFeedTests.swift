@@ -23,7 +23,8 @@ private final class Taken: Sendable {
 }
 
 @Suite struct ReceivedMediaFeedTests {
-    @Test func whoComesLaterBeginsAtTheLastKeyFrame() {
+    @Test("a late subscriber begins at the last key frame")
+    func lateSubscriber() {
         let feed = ReceivedMediaFeed()
         feed.deliver(picture(1, key: true))
         feed.deliver(picture(2, key: false))
@@ -37,7 +38,8 @@ private final class Taken: Sendable {
         #expect(taken.all == [3, 4, 5])
     }
 
-    @Test func aBacklogThatIsTooLongIsForgottenUntilTheNextKeyFrame() {
+    @Test("a backlog above the limit is dropped until the next key frame")
+    func backlogLimit() {
         let feed = ReceivedMediaFeed()
         feed.deliver(picture(0, key: true))
         for number in 1...120 { feed.deliver(picture(Int64(number), key: false)) }

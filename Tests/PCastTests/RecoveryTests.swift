@@ -10,6 +10,7 @@ import Testing
     private static let soon = RecoveryPolicy.Action.retry(after: .milliseconds(1_000))
 
     @Test(
+        "each reason of the platform has its action",
         arguments: [
             ("ended", .report), ("", .report), ("none", .report), ("censored", .report),
             ("egress-setup-failed", .report),
@@ -17,11 +18,12 @@ import Testing
             ("died", now), ("server-error", now), ("maintenance", now), ("overload", now), ("app-background", .offer),
             ("pcast-stop", .offer),
         ] as [(String, RecoveryPolicy.Action)])
-    func aReasonOfThePlatformHasItsAction(reason: String, action: RecoveryPolicy.Action) {
+    func actionsByReason(reason: String, action: RecoveryPolicy.Action) {
         #expect(RecoveryPolicy().action(after: StreamEndedInfo(ender: .platform, wire: reason)) == action)
     }
 
-    @Test func whatThisProgramEndedStaysEndedButForTheBackground() {
+    @Test("a stream that this program ended is not restarted, except after the background")
+    func localEnd() {
         let policy = RecoveryPolicy()
         for reason in StreamEndedReason.allCases where reason != .appBackground {
             #expect(policy.action(after: StreamEndedInfo(ender: .stop, wire: reason.rawValue)) == .report)
@@ -31,7 +33,8 @@ import Testing
         #expect(policy.action(after: StreamEndedInfo(ender: .connection, wire: "failed")) == Self.now)
     }
 
-    @Test func aRefusalIsRetriedEverMoreSlowlyUnlessAnotherTokenIsNeeded() {
+    @Test("a rejection is retried at growing intervals unless a new token is needed")
+    func retriesAfterRejection() {
         let policy = RecoveryPolicy()
         for status in [RequestStatus.capacity, .rateLimited, .notReady, .failed, .timeout, .noStreamPlaying] {
             let actions = [1, 2, 3, 100].map { policy.action(afterRefusal: status, failures: $0) }
@@ -42,7 +45,8 @@ import Testing
         }
     }
 
-    @Test func theReasonsOfTheWireAreReadInOnePlace() {
+    @Test("the end reasons of the protocol are read")
+    func wireReasons() {
         for reason in StreamEndedReason.allCases where reason != .custom {
             #expect(StreamEndedReason(wire: reason.rawValue) == reason)
         }
@@ -95,7 +99,8 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5))) func aFailedStreamIsHadAgainAndAnEndIsFinal() async throws {
+    @Test("a failed stream is restarted, and a regular end is final", .timeLimit(.minutes(5)))
+    func restartAfterFailure() async throws {
         let first = PlainStream(1)
         let recovering = recovering(first, Attempts())
         var current = recovering.current.values.makeAsyncIterator()
@@ -112,7 +117,8 @@ import Testing
         #expect(recovering.current.value == nil)
     }
 
-    @Test(.timeLimit(.minutes(5))) func whileOfflineItWaitsAndAnUnauthorizedOneIsFinal() async throws {
+    @Test("recovery waits while the session is offline, and an unauthorized stream is final", .timeLimit(.minutes(5)))
+    func offlineAndUnauthorized() async throws {
         let first = PlainStream(1)
         let attempts = Attempts(refusing: [.notReady, .notReady])
         let recovering = recovering(first, attempts)
@@ -124,7 +130,8 @@ import Testing
         #expect(await recovering.ended.reason == .overload)
     }
 
-    @Test(.timeLimit(.minutes(5))) func theApplicationIsOfferedARetryThatItMayTakeOrLeave() async throws {
+    @Test("the application may accept or decline an offered retry", .timeLimit(.minutes(5)))
+    func offeredRetry() async throws {
         let first = PlainStream(1)
         let recovering = recovering(first, Attempts())
         first.end(.stop, "app-background")
@@ -139,7 +146,8 @@ import Testing
         #expect(await recovering.ended.reason == .pcastStop)
     }
 
-    @Test(.timeLimit(.minutes(5))) func stoppingEndsTheStreamTheAttemptsAndTheQuestion() async throws {
+    @Test("a stop ends the stream, the attempts and the offer of a retry", .timeLimit(.minutes(5)))
+    func stopEndsRecovery() async throws {
         let stream = PlainStream(1)
         let running = recovering(stream, Attempts())
         running.stop()

@@ -24,7 +24,8 @@ import Testing
             timestamp: MediaTime(ticks: Int64(number) * 960, rate: .opus))
     }
 
-    @Test func picturesAreLeftOutWhileItRestsAndTheFirstAfterwardsStandsAlone() async throws {
+    @Test("paused video omits frames, and the first one after the pause is a key frame")
+    func pausedVideo() async throws {
         let (frames, made) = AsyncStream.makeStream(of: EncodedFrame.self)
         let encoding = VideoEncoding(
             codec: .vp8, bitrate: .kilobits(300), frameRate: 30, limits: BandwidthLimits(),
@@ -53,7 +54,8 @@ import Testing
         #expect(statistics.framesDropped == 0)
     }
 
-    @Test func whatTheSourceCodedBeginsWithAKeyFrameAfterwards() async {
+    @Test("coded video resumes at a key frame after a pause")
+    func pausedCodedVideo() async {
         let (frames, made) = AsyncStream.makeStream(of: EncodedFrame.self)
         let encoding = VideoEncoding(
             codec: .h264, bitrate: nil, frameRate: 30, limits: BandwidthLimits(), encoded: { made.yield($0) },
@@ -76,7 +78,8 @@ import Testing
         #expect(passed == [0, 1, 2, 8, 9])
     }
 
-    @Test func soundIsLeftOutAndGoesOnAtItsOwnTime() async throws {
+    @Test("paused audio is omitted and resumes with its own timestamps")
+    func pausedAudio() async throws {
         let (packets, made) = AsyncStream.makeStream(of: EncodedFrame.self)
         let encoding = AudioEncoding(
             channels: 1, bitrate: .kilobits(64), encoded: { made.yield($0) }, failed: { _ in made.finish() })
@@ -92,7 +95,8 @@ import Testing
         #expect(await encoded.next()?.timestamp.ticks == 96_000)
     }
 
-    @Test func theStatisticsTellWhetherAnybodyWatches() throws {
+    @Test("the statistics state whether there are subscribers")
+    func statisticsOfSubscribers() throws {
         var statistics = PublisherStatistics()
         #expect(statistics.hasSubscribers)
         statistics.hasSubscribers = false

@@ -81,7 +81,7 @@ import Testing
 
     @Test("a stream that has ended does not reconnect") func ended() {
         let life = StreamLifecycle(.publisher)
-        life.setReturn { Issue.record("it has ended") }
+        life.setReturn { Issue.record("the stream has ended") }
         life.streamEnded(reason: "censored")
         life.streamInterrupted()
         #expect(life.endedInfo?.reason == .censored)

@@ -103,7 +103,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
 }
 
 @Suite struct SessionMachineTests {
-    @Test func aRequestMadeBeforeTheConnectionGoesOutInTheFlightOfTheAuthentication() {
+    @Test("a request before the connection is sent together with the authentication")
+    func requestBeforeConnection() {
         var pair = Pair()
         pair.client.start(token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)
@@ -120,7 +121,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.events == [.authenticated(.ok, SessionID("session-1")), .online])
     }
 
-    @Test func aRequestMadeWhileTheAuthenticationIsUnderWayIsSentAtOnce() {
+    @Test("a request during the authentication is sent at once")
+    func requestDuringAuthentication() {
         var pair = Pair()
         pair.client.start(token: "token")
         pair.connect()
@@ -129,7 +131,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.flight.count == 2)
     }
 
-    @Test func aRefusedTokenEndsTheStartAndWhateverWaits() {
+    @Test("a rejected token ends the start and all pending requests")
+    func rejectedToken() {
         var pair = Pair()
         pair.client.start(token: "token")
         pair.client.request(setup(), ticket: 7, at: pair.now)
@@ -138,7 +141,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.answerAuthentication(status: "unauthorized", session: "")
         #expect(pair.events == [.authenticated(.unauthorized, nil)])
         guard case .failure(let error)? = pair.startResults.first else {
-            Issue.record("the start has to fail")
+            Issue.record("the start did not fail")
             return
         }
         #expect(error.status == .unauthorized)
@@ -148,7 +151,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.answers[7] != nil)
     }
 
-    @Test func aBrokenConnectionIsMadeAgainWithTheSameSession() {
+    @Test("a lost connection is restored with the same session")
+    func reconnection() {
         var pair = Pair()
         pair.goOnline()
         let pause = pair.disconnect()
@@ -159,7 +163,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.connect()
         pair.exchange()
         guard case .authenticate(let message)? = pair.asked.first?.1 else {
-            Issue.record("authentication comes first")
+            Issue.record("the first message is not the authentication")
             return
         }
         #expect(message.sessionID == "session-1")
@@ -168,7 +172,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.startResults.isEmpty)
     }
 
-    @Test func attemptsThatFailWaitLongerEachTimeAndOfflineIsToldOnce() {
+    @Test("failed attempts are repeated at growing intervals, and offline is reported once")
+    func reconnectIntervals() {
         var pair = Pair()
         pair.goOnline()
         let pauses = (0..<9).map { _ in pair.disconnect()!.milliseconds }
@@ -179,7 +184,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         }
     }
 
-    @Test func whereNothingListensItIsKnockedAtForThreeSecondsAsOneAttempt() {
+    @Test("connections that are refused within 3 s count as one attempt")
+    func refusedConnections() {
         var pair = Pair()
         pair.goOnline()
         #expect(pair.disconnect() == .zero)
@@ -192,7 +198,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.now.nanoseconds >= 3_000_000_000)
     }
 
-    @Test func whoStaysOfflineForThreeMinutesIsToldOnceThatANewTokenIsNeededAndItsStreamsAreOver() {
+    @Test("after 3 minutes offline a new token is required once, and the streams end")
+    func offlineLimit() {
         var pair = Pair()
         pair.goOnline()
         var attempts = 0
@@ -207,7 +214,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.client.resumable == nil)
     }
 
-    @Test func aNewTokenGoesOnWithTheSessionThatNeededIt() {
+    @Test("a new token resumes the session that required it")
+    func newToken() {
         var pair = Pair()
         pair.goOnline()
         _ = pair.disconnect()
@@ -220,7 +228,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         next.connect()
         next.exchange()
         guard case .authenticate(let message)? = next.asked.first?.1 else {
-            Issue.record("authentication comes first")
+            Issue.record("the first message is not the authentication")
             return
         }
         #expect(message.sessionID == "session-1")
@@ -228,7 +236,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(next.interruptions == 0)
     }
 
-    @Test func streamsOfASessionThatThePlatformDoesNotKnowAnyMoreAreInterrupted() {
+    @Test("the streams of a session that the platform no longer knows are interrupted")
+    func unknownSession() {
         var pair = Pair()
         pair.goOnline()
         _ = pair.disconnect()
@@ -240,7 +249,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.interruptions == 1)
     }
 
-    @Test func aSessionThatThePlatformHasLostIsBegunAnew() {
+    @Test("a session that the platform has lost is created again")
+    func lostSession() {
         var pair = Pair()
         pair.goOnline()
         _ = pair.disconnect()
@@ -253,13 +263,14 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.connect()
         pair.exchange()
         guard case .authenticate(let message)? = pair.asked.first?.1 else {
-            Issue.record("authentication comes first")
+            Issue.record("the first message is not the authentication")
             return
         }
         #expect(!message.hasSessionID)
     }
 
-    @Test func aTokenThatHasExpiredMeanwhileEndsTheSession() {
+    @Test("a token that expired in the meantime ends the session")
+    func expiredToken() {
         var pair = Pair()
         pair.goOnline()
         _ = pair.disconnect()
@@ -272,7 +283,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.disconnect() == nil)
     }
 
-    @Test func theFirstConnectionIsNotTriedAgain() {
+    @Test("the first connection is not retried")
+    func firstConnectionFails() {
         var pair = Pair()
         pair.client.start(token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)
@@ -282,7 +294,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.client.phase == .idle)
     }
 
-    @Test func requestsAreRefusedWithTheStatusOfTheState() {
+    @Test("requests fail with the status of the session's state")
+    func statusOfState() {
         var pair = Pair()
         pair.client.request(setup(), ticket: 1, at: pair.now)
         pair.goOnline()
@@ -297,7 +310,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(statuses == [2: .notReady, 3: .gone])
     }
 
-    @Test func anUnansweredRequestFailsWithTimeoutOnce() {
+    @Test("an unanswered request fails with a timeout once")
+    func unansweredRequest() {
         var pair = Pair()
         pair.goOnline()
         pair.client.request(setup(), ticket: 4, at: pair.now)
@@ -312,7 +326,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(answers == [.timeout])
     }
 
-    @Test func stoppingWhileStartingTellsTheStarterAndWhoeverWaits() {
+    @Test("a stop during the start fails the start and the pending requests")
+    func stopDuringStart() {
         var pair = Pair()
         pair.client.start(token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)

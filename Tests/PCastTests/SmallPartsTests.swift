@@ -5,7 +5,8 @@ import Testing
 @testable import PCast
 
 @Suite struct SmallPartsTests {
-    @Test func theAddressComesFromTheOptionElseFromTheToken() throws {
+    @Test("the address is that of the option, or else that of the token")
+    func platformAddress() throws {
         let token = try EdgeTokenBuilder().withApplicationId("app").withSecret("secret")
             .withUri("https://edge.example:8443/").expiresAt(milliseconds: 1_000).build()
         let fromToken = try PlatformAddress(option: nil, token: token)
@@ -17,13 +18,15 @@ import Testing
         #expect(fromOption.isLoopback)
     }
 
-    @Test(arguments: [nil, "nowhere", "ftp://host"]) func anAddressThatIsNoneIsABadRequest(option: String?) {
+    @Test("an invalid address is a bad request", arguments: [nil, "nowhere", "ftp://host"])
+    func invalidAddress(option: String?) {
         #expect {
             try PlatformAddress(option: option, token: "no token")
         } throws: { ($0 as? PCastError)?.status == .badRequest }
     }
 
-    @Test func theLadderGivesEachHeightItsRate() {
+    @Test("the bit rate ladder has a bit rate for each frame height")
+    func bitrateLadder() {
         let rate = { (width: Int, height: Int) in
             BitrateLadder.bitrate(for: Dimensions(width: width, height: height)).bitsPerSecond
         }
@@ -34,7 +37,8 @@ import Testing
         #expect(rate(160, 90) == 192_000)
     }
 
-    @Test func theLowestLimitHoldsAsLongAsItIsHeld() {
+    @Test("the lowest limit applies until it is released")
+    func lowestLimit() {
         let limits = BandwidthLimits()
         var low: BandwidthLimit? = limits.add(.kilobits(300))
         let high = limits.add(.kilobits(900))
@@ -46,7 +50,8 @@ import Testing
         #expect(high.bitrate == .kilobits(900))
     }
 
-    @Test func aRateIsTakenBetweenReadingsThatAreFarEnoughApart() {
+    @Test("a rate is measured between readings with a minimum distance")
+    func rateInterval() {
         var meter = RateMeter()
         let start = Instant(nanoseconds: 0)
         meter.read(bytes: 1_000, at: start)
@@ -57,7 +62,8 @@ import Testing
         #expect(meter.bitsPerSecond == 1_000_000)
     }
 
-    @Test func theEncodeTimeIsTheMeanOfTheLastThirtyPictures() {
+    @Test("the encode time is the mean of the last 30 frames")
+    func meanEncodeTime() {
         var meter = EncodingMeter()
         #expect(meter.encodeTime == nil)
         for _ in 0..<10 { meter.encoded(in: .milliseconds(100)) }
@@ -66,7 +72,8 @@ import Testing
         #expect(meter.framesEncoded == 40)
     }
 
-    @Test func everyErrorSaysWhatToDo() {
+    @Test("every error states what to do")
+    func errorAdvice() {
         #expect(PCastError.notStarted("publish").description == "publish needs a session: call start first")
         let refusal = PCastError(refusal: "capacity", of: "SetupStream")
         #expect(refusal.status == .capacity)
@@ -79,7 +86,8 @@ import Testing
         }
     }
 
-    @Test func aValueIsSettledOnce() async {
+    @Test("a promise is resolved once")
+    func promiseResolvesOnce() async {
         let once = Promise<Int>()
         async let waiting = once.settled
         once.resolve(1)
@@ -88,7 +96,8 @@ import Testing
         #expect(once.value == 1)
     }
 
-    @Test func everyListenerGetsEverythingUntilTheEnd() async {
+    @Test("every listener receives all values until the end")
+    func allListeners() async {
         let broadcast = Broadcast<Int>()
         let first = broadcast.listen()
         broadcast.send(1)

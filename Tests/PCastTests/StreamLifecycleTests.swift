@@ -5,7 +5,8 @@ import Testing
 @testable import PCast
 
 @Suite struct StreamLifecycleTests {
-    @Test func theFirstEndCountsAndEveryoneIsToldOnce() async {
+    @Test("the first end counts, and every observer receives it once")
+    func firstEnd() async {
         let life = StreamLifecycle(.viewer)
         let (told, teller) = AsyncStream.makeStream(of: StreamEndedInfo.self)
         life.whenEnded { teller.yield($0) }
@@ -19,13 +20,15 @@ import Testing
         #expect(all == [StreamEndedInfo(ender: .platform, reason: .censored, reasonDescription: "censored")])
     }
 
-    @Test func aReasonOfTheApplicationsOwnKeepsItsWords() {
+    @Test("a custom reason of the application keeps its text")
+    func customReason() {
         let info = StreamEndedInfo(ender: .stop, wire: "I-am-done-publishing")
         #expect(info.reason == .custom)
         #expect(info.reasonDescription == "I-am-done-publishing")
     }
 
-    @Test func thePlatformIsToldBeforeEndReturnsAndKnowsBeforeAnyoneElse() async {
+    @Test("the platform receives the end before the observers and before end() returns")
+    func platformReceivesEndFirst() async {
         let life = StreamLifecycle(.viewer)
         let asked = Promise<StreamEndedReason>()
         let known = Promise<Bool>()

@@ -78,7 +78,7 @@ struct TimelineGateTests {
     }
 
     @Test(
-        "an event that is recorded 12 s late comes at once to viewers past it, and to others with its own frame",
+        "an event that is recorded 12 s late reaches viewers past it at once, and others with its own frame",
         arguments: [0, 1_000, 30_000])
     func late(delay: Int64) throws {
         var script = ScriptedLog()
@@ -92,7 +92,7 @@ struct TimelineGateTests {
         #expect(release.move(to: moment(1_000)).map(\.line) == ["added goal"])
     }
 
-    @Test("a correction of a late event comes to nobody before a live viewer received the event")
+    @Test("a correction of a late event reaches no viewer before a live viewer received the event")
     func lateCorrection() throws {
         var script = ScriptedLog()
         try script.put("goal", at: 1_000, recorded: 13_000, "told")
@@ -172,7 +172,7 @@ struct TimelineGateTests {
     }
 
     @Test("the events depend only on the log and the time, not on previous times", arguments: 0..<20)
-    func anyWay(seed: Int) throws {
+    func independentOfPreviousTimes(seed: Int) throws {
         var chance = SeededGenerator(seed: UInt64(seed) &* 0x9E37_79B9)
         let script = try randomLog(&chance)
         var release = TimelineCursor()

@@ -43,7 +43,7 @@ struct TimelineSportTests {
     func schema(text: String, sentence: String) {
         do {
             _ = try event(text)
-            Issue.record("\(text) was taken")
+            Issue.record("\(text) was accepted")
         } catch {
             #expect("\(error)".hasPrefix(sentence))
         }

@@ -80,7 +80,7 @@ struct TimelineWireTests {
         }
         do {
             _ = try event(#"{"players":[{"type":"hero"}]}"#)
-            Issue.record("a hero was taken")
+            Issue.record("a player of an unknown type was accepted")
         } catch {
             #expect("\(error)".hasPrefix("“players[0].type” may not be “hero”: it is one of winner, loser"))
         }

@@ -9,7 +9,7 @@ struct ConnectionKeyFrameRequestTests {
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
     @Test("several requests for a key frame cause one message")
-    func key1() {
+    func mergesRequests() {
         var request = KeyFrameRequester()
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         for _ in 0..<10 { request.want() }
@@ -22,7 +22,7 @@ struct ConnectionKeyFrameRequestTests {
     }
 
     @Test("a request is repeated after a round trip and 150 ms until the key frame arrives")
-    func key4() {
+    func repeatsRequest() {
         var request = KeyFrameRequester()
         request.want()
         let isSent3 = request.poll(roundTrip: roundTrip, at: start)
@@ -62,7 +62,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(isSent8)
     }
 
-    @Test("a source with late key frames leaves requests unanswered, until one comes in time")
+    @Test("a source with late key frames leaves requests unanswered, until one arrives in time")
     func unanswered() {
         var request = KeyFrameRequester()
         func ask(_ milliseconds: Int64) -> Bool { request.poll(roundTrip: roundTrip, at: at(milliseconds)) }

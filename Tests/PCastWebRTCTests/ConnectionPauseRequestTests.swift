@@ -80,7 +80,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked(&request, from: 10_000, to: 12_050, newest: &newest).map(\.at) == [12_000])
     }
 
-    @Test("a pause is requested again while packets come: every 100 ms at first, then every second")
+    @Test("a pause is requested again while packets arrive: every 100 ms at first, then every second")
     func pauseRepeated() {
         var request = PauseRequest()
         request.setWanted(false, at: start)
@@ -106,7 +106,7 @@ struct ConnectionPauseRequestTests {
         #expect(asked(&request, from: 60_000, to: 60_050, newest: &newest).map(\.kind) == [.pause])
     }
 
-    @Test("a resumption is requested at once, then every round trip and 50 ms, then every second until packets come")
+    @Test("a resumption is requested at once, then every round trip and 50 ms, then every second until packets arrive")
     func resumeRepeated() {
         var request = paused()
         request.setWanted(true, at: at(10_000))

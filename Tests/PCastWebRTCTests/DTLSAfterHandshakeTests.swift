@@ -24,7 +24,7 @@ struct DTLSAfterHandshakeTests {
     }
 
     @Test("a server whose last flight is lost repeats it when the client repeats its own")
-    func dtls6() {
+    func repeatsLastFlight() {
         let ends = DTLSTestCertificates.ends()
         var network = DTLSNetwork(client: ends.client, server: ends.server)
         var lost: [[UInt8]] = []
@@ -75,7 +75,7 @@ struct DTLSAfterHandshakeTests {
     @Test(
         "an unencrypted alert after the handshake has no effect",
         arguments: [0, 40] as [UInt8], [false, true])
-    func dtls8(_ description: UInt8, _ isSettled: Bool) {
+    func unencryptedAlert(_ description: UInt8, _ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
         for end in [client, server] {
             end.receive([21, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 50, 0, 2, 2, description], at: now)
@@ -87,7 +87,7 @@ struct DTLSAfterHandshakeTests {
     @Test(
         "close_notify closes the other end, in either direction, with or without an SSL object",
         arguments: [true, false], [false, true])
-    func dtls7(_ clientCloses: Bool, _ isSettled: Bool) {
+    func closeNotifyClosesPeer(_ clientCloses: Bool, _ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
         let (leaving, staying) = clientCloses ? (client, server) : (server, client)
         leaving.close()

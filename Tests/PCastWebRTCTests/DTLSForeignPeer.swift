@@ -20,7 +20,7 @@ final class DTLSForeignPeer: DTLSHandshake {
         guard let context = SSL_CTX_new(DTLS_method()) else { fatalError("no context") }
         pcast_ssl_ctx_configure_dtls(context)
         SSL_CTX_set_cipher_list(context, ciphers)
-        if let groups { precondition(pcast_ssl_ctx_set_groups(context, groups) == 1, "OpenSSL knows \(groups)") }
+        if let groups { precondition(pcast_ssl_ctx_set_groups(context, groups) == 1, "OpenSSL must support \(groups)") }
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER) { _, _ in 1 }
         if let certificate {
             SSL_CTX_use_certificate(context, SSL_CTX_get0_certificate(certificate.context))

@@ -42,7 +42,7 @@ struct DTLSHandshakeTests {
     @Test(
         "a ClientHello in many reordered datagrams is answered without a cookie",
         arguments: [20, 64, 100])
-    func dtls1(_ size: Int) {
+    func reorderedClientHello(_ size: Int) {
         let ends = DTLSTestCertificates.ends()
         var network = DTLSNetwork(client: ends.client, server: ends.server)
         var helloParts = 0
@@ -59,7 +59,7 @@ struct DTLSHandshakeTests {
     }
 
     @Test("a flight is repeated after 50 ms or two round trips, and then at doubled intervals up to 2 s")
-    func dtls2() {
+    func flightRetransmissionIntervals() {
         let start = Instant(nanoseconds: 1)
         for (roundTrip, expected) in [
             (TimeSpan?.none, [50, 100, 200, 400, 800, 1600, 2000, 2000]),
@@ -89,7 +89,7 @@ struct DTLSHandshakeTests {
     }
 
     @Test("a handshake without an answer fails after 30 seconds and sets no further deadline")
-    func dtls3() {
+    func handshakeTimeout() {
         let client = DTLSTestCertificates.ends().client
         let start = Instant(nanoseconds: 0)
         client.start(at: start)
@@ -121,7 +121,7 @@ struct DTLSHandshakeTests {
     }
 
     @Test("each datagram contains only complete records, however many a flight has")
-    func dtls5() throws {
+    func completeRecordsPerDatagram() throws {
         let key = try #require(pcast_evp_rsa_gen(4096))
         defer { EVP_PKEY_free(key) }
         let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
@@ -160,7 +160,7 @@ struct DTLSHandshakeTests {
     }
 
     @Test("a client sends nothing before it is started, and a server nothing before a request")
-    func dtls10() {
+    func nothingIsSentBeforeStart() {
         let ends = DTLSTestCertificates.ends()
         #expect(ends.client.datagrams().isEmpty)
         #expect(ends.client.state == .new)
@@ -185,7 +185,7 @@ struct DTLSHandshakeTests {
             }
             network.run()
             if seed % 2 == 0 {
-                #expect(ends.client.keys != nil && ends.server.keys != nil, "garbage did harm, seed \(seed)")
+                #expect(ends.client.keys != nil && ends.server.keys != nil, "garbage broke the handshake, seed \(seed)")
             }
             if ends.client.keys != nil && ends.server.keys != nil { established += 1 }
         }

@@ -25,7 +25,7 @@ struct DTLSPeerTests {
     }
 
     @Test("one matching fingerprint of several is enough, with SHA-256, SHA-384 or SHA-512 in either case")
-    func dtls9() throws {
+    func matchingFingerprint() throws {
         let certificate = try #require(SSL_CTX_get0_certificate(certificates.client.context))
         let der = X509Certificate.der(certificate)
         let wrong = certificates.server.fingerprint
@@ -55,13 +55,13 @@ struct DTLSPeerTests {
         #expect(deceived.state == .failed(.fingerprintMismatch))
         let other = isServerDeceived ? honest.client : honest.server
         guard case .failed(.protocolError) = other.state else {
-            Issue.record("the other end is \(other.state)")
+            Issue.record("the peer is \(other.state)")
             return
         }
         #expect(network.now - start < .milliseconds(500))
     }
 
-    @Test("without an expected fingerprint nobody is accepted")
+    @Test("without an expected fingerprint no peer is accepted")
     func noFingerprint() {
         let server = OpenSSLHandshake(certificate: certificates.server, role: .server, expectedFingerprints: [])
         var network = DTLSNetwork(client: certificates.ends().client, server: server)
@@ -96,7 +96,7 @@ struct DTLSPeerTests {
     @Test(
         "a certificate is valid from the day before for a year, is self-issued, and has its own serial number"
     )
-    func dtls12() throws {
+    func certificateFields() throws {
         let first = try #require(SSL_CTX_get0_certificate(certificates.client.context))
         let second = try #require(SSL_CTX_get0_certificate(certificates.server.context))
         let seconds = Int(certificates.wallTime.nanosecondsSinceEpoch / 1_000_000_000)

@@ -77,7 +77,7 @@ struct EarlyPacketTests {
     }
 
     @Test("packets that arrive before the end of the handshake are held within a limit and read after it")
-    func dtls13() throws {
+    func earlyPacketsAreQueued() throws {
         var pair = Pair()
         pair.runUntilServerIsConnected()
         let (server, client) = (pair.server.isConnected, pair.client.isConnected)
@@ -87,7 +87,7 @@ struct EarlyPacketTests {
             #expect(length == nil)
         }
         let rejected = pair.client.rejected
-        #expect(rejected == 0, "nobody is blamed for them")
+        #expect(rejected == 0, "early packets must not be counted as rejected")
         let none = pair.client.takeEarlyPacket()
         #expect(none == nil)
         let held = pair.held

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test("a .local name is kept as a name without an address")
-    func ice8Names() throws {
+    func mDNSNames() throws {
         let text = "candidate:1 1 udp 2113937151 6f2c0bb5-ba3b-4b4e-8a4a-7ad4d0e0a5cd.local 51234 typ host"
         let candidate = try #require(ICECandidate(text))
         #expect(candidate.address == .name("6f2c0bb5-ba3b-4b4e-8a4a-7ad4d0e0a5cd.local"))
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test("an IPv4-mapped address equals the IPv4 address")
-    func io6Mapped() {
+    func ipv4MappedAddresses() {
         let mapped = ICECandidate("candidate:1 1 udp 1 ::ffff:192.0.2.1 5 typ host")
         #expect(mapped?.address == .ip(IPAddress("192.0.2.1")!))
         #expect(mapped?.description == "candidate:1 1 udp 1 192.0.2.1 5 typ host")
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test("priorities are those of RFC 8445, and TCP is below UDP")
-    func ice14Priorities() {
+    func candidatePriorities() {
         #expect(ICECandidate.priority(.host, transport: .udp) == 126 << 24 | 65535 << 8 | 255)
         #expect(ICECandidate.priority(.serverReflexive, transport: .udp, preference: 1) == 100 << 24 | 1 << 8 | 255)
         let tcp = ICECandidate.priority(.host, transport: .tcp(.passive))

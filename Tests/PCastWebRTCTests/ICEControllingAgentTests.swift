@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test("after 300 ms of silence the pair is checked, which detects a NAT rebinding at once")
-    func ice7Silence() {
+    func checksPairAfterSilence() {
         var network = connected()
         network.run(.milliseconds(200))
         let quiet = network.checks.count
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test("a silent server is disconnected after 5 s and failed after 30 s, and any packet before that reconnects it")
-    func ice3Consent() {
+    func consentTimeouts() {
         var network = connected()
         network.unreachable = [ICENetwork.serverAddress]
         network.run(.milliseconds(8_000))
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test("the peer's requests keep a pair alive whose checks are not answered")
-    func ice5PeerRequests() {
+    func peerRequestsKeepPairAlive() {
         var network = connected()
         network.isServerMute = true
         let path = network.client.selectedPath!
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test("after error 487 the agent takes the other role, and the larger tie-breaker keeps its own")
-    func ice6RoleConflict() throws {
+    func resolvesRoleConflict() throws {
         var network = ICENetwork()
         network.addServerCandidate()
         let polled = network.client.pollMessage(at: network.now)
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test("responses and requests that are not authentic change nothing")
-    func ice11Forgeries() throws {
+    func ignoresForgedMessages() throws {
         var network = ICENetwork()
         network.addServerCandidate()
         let polled = network.client.pollMessage(at: network.now)
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test("a restart changes to the new credentials without a gap in the selected pair")
-    func ice12Restart() {
+    func restartKeepsSelectedPair() {
         var network = connected()
         var generator = SeededGenerator(seed: 12)
         let (client, server) = (
@@ -254,7 +254,7 @@ import Testing
     }
 
     @Test("connections are opened when UDP has failed for 500 ms, and closed when they are not needed")
-    func ice14Fallback() {
+    func tcpFallback() {
         var network = ICENetwork()
         network.unreachable = [ICENetwork.serverAddress]
         network.addServerCandidate()
@@ -310,7 +310,7 @@ import Testing
     }
 
     @Test("the server's check after a NAT rebinding is answered, and moves its path without a client's check")
-    func ice7ServerProbe() {
+    func answersServerCheckAfterRebinding() {
         var network = connected()
         let rebound = TransportAddress("203.0.113.7:62000")!
         network.mapping[ICENetwork.clientAddress] = rebound

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ICECredentialsTests {
     @Test("a ufrag of 32 characters with + and / is accepted and verified")
-    func sdp1LongFragments() {
+    func longUfrag() {
         var network = ICENetwork()
         #expect(network.server.local.ufrag.count == 32)
         network.addServerCandidate()

@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test("the latest authenticated nomination is followed, also back to an earlier path")
-    func ice1LatestNomination() {
+    func latestNomination() {
         var agent = agent()
         for port in [5000, 5001, 5000, 5002] as [UInt16] {
             let outcome = agent.handleMessage(check(), from: path(port), at: start).outcome
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test("every path of an authenticated check is valid, up to eight, and the selected one is kept")
-    func ice2ValidatedPaths() {
+    func validatedPathLimit() {
         var agent = agent()
         #expect(!agent.isValidated(path(1)) && agent.sendingPath == nil)
         _ = agent.handleMessage(check(), from: path(1), at: start)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test("a silent peer is away after 5 s and gone after 30 s, and SRTCP ends the silence")
-    func ice3Consent() {
+    func consentTimeouts() {
         var agent = agent()
         _ = agent.handleMessage(check(), from: path(), at: start)
         #expect(agent.deadline(after: start) == start + .milliseconds(5_000))
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test("consent starts at the first success, and the setup deadline counts until then")
-    func ice4ConsentStart() {
+    func consentStartsAtFirstSuccess() {
         var agent = ICELiteAgent(local: server, remote: client, setupDeadline: start + .milliseconds(60_000))
         agent.noteAuthenticated(path: path(), at: start)
         #expect(agent.lastAuthenticated == nil && !agent.isAway(at: start + .milliseconds(59_000)))
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test("a controlled peer receives 487, and that check does not validate it")
-    func ice6RoleConflict() throws {
+    func rejectsRoleConflict() throws {
         var agent = agent()
         let bytes = check(role: .controlled(tieBreaker: .max))
         let (outcome, reply) = agent.handleMessage(bytes, from: path(), at: start)
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test("SRTCP from a new address is answered with one check, and the path moves when that is answered")
-    func ice7Probe() throws {
+    func checksNewAddressOfSRTCP() throws {
         var agent = agent()
         var generator = SeededGenerator(seed: 4)
         let probe = { (agent: inout ICELiteAgent, path: NetworkPath, now: Instant) in
@@ -147,15 +147,15 @@ import Testing
                 count = agent.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &generator)
             }
         }
-        #expect(probe(&agent, path(2), start).isEmpty, "before any check there is no peer to look for")
+        #expect(probe(&agent, path(2), start).isEmpty, "before the first check there is no peer to probe")
         _ = agent.handleMessage(check(), from: path(1), at: start)
-        #expect(probe(&agent, path(1), start).isEmpty, "the selected path needs none")
+        #expect(probe(&agent, path(1), start).isEmpty, "the selected path needs no probe")
         let bytes = probe(&agent, path(2), start)
         let request = try #require(parsedSTUN(bytes))
         #expect(request.recipient(bytes) == client.ufrag && request.verify(bytes, key: Array(client.password.utf8)))
-        #expect(probe(&agent, path(2), start + .milliseconds(100)).isEmpty, "one at a time")
+        #expect(probe(&agent, path(2), start + .milliseconds(100)).isEmpty, "one probe at a time")
         let again = probe(&agent, path(2), start + .milliseconds(300))
-        #expect(parsedSTUN(again)?.transactionID == request.transactionID, "the answer may take longer")
+        #expect(parsedSTUN(again)?.transactionID == request.transactionID, "a late response is accepted")
 
         let identifier = request.transactionID
         let answer = { (key: String) in
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test("unknown attributes below 0x8000 are answered with 420, and indications are not answered")
-    func ice10() throws {
+    func unknownAttributesAndIndications() throws {
         var agent = agent()
         let unknown = Self.signed([0x00, 0x33, 0, 0], server, client)
         let (outcome, reply) = agent.handleMessage(unknown, from: path(), at: start)
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test("a flood without the password receives no larger responses and changes nothing")
-    func ice11Unauthenticated() throws {
+    func unauthenticatedFlood() throws {
         var agent = agent()
         let wrongPassword = check(local: ICECredentials(ufrag: server.ufrag, password: client.password))
         let wrongUfrag = check(local: ICECredentials(ufrag: "other", password: server.password))
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test("after a restart both credentials are valid until the new ones nominate")
-    func ice12Restart() {
+    func restartKeepsBothCredentials() {
         var agent = agent()
         _ = agent.handleMessage(check(), from: path(1), at: start)
         let (newServer, newClient) = (
@@ -245,11 +245,11 @@ import Testing
         let ready = agent.handleMessage(check(local: newServer, remote: newClient), from: path(2), at: start)
         #expect(ready.outcome.newlySelectedPath == path(2))
         #expect(!agent.handleMessage(check(), from: path(1), at: start).outcome.isAuthenticated)
-        #expect(agent.isValidated(path(1)), "media on its way still arrives")
+        #expect(agent.isValidated(path(1)), "media in flight still arrives")
     }
 
     @Test("on one 5-tuple the ufrag distinguishes a reloaded page from the previous one")
-    func ice13SameTupleOtherFragment() throws {
+    func sameTupleOtherUfrag() throws {
         var dead = agent()
         _ = dead.handleMessage(check(), from: path(), at: start)
         let reborn = try #require(ICECredentials(ufrag: "reborn", password: "reborn-password-reborn+/"))
@@ -261,7 +261,7 @@ import Testing
     }
 
     @Test("several connections are kept, and unused ones are closed after a nomination")
-    func ice14Connections() {
+    func closesUnusedConnections() {
         var agent = agent()
         for connection in 1...3 as ClosedRange<UInt32> {
             _ = agent.handleMessage(check(nominating: false), from: path(9, tcp: connection), at: start)
@@ -273,7 +273,7 @@ import Testing
         #expect(agent.takePathToClose(at: later) == path(9, tcp: 3))
         #expect(agent.takePathToClose(at: later) == nil && agent.isValidated(path(9, tcp: 2)))
         _ = agent.handleMessage(check(), from: path(1), at: later)
-        #expect(agent.takePathToClose(at: later) == nil, "it may be wanted back")
+        #expect(agent.takePathToClose(at: later) == nil, "the previous path may be used again")
         #expect(agent.deadline(after: later + .milliseconds(6_000)) == later + .milliseconds(10_000))
         #expect(agent.takePathToClose(at: later + .milliseconds(10_000)) == path(9, tcp: 2))
     }
@@ -287,7 +287,7 @@ import Testing
         #expect(agent.selectedPath == nil && agent.sendingPath == path(1) && !agent.isValidated(path(9, tcp: 2)))
     }
 
-    @Test("checks that come before the peer's description are accepted by the local password alone")
+    @Test("checks that arrive before the peer's description are accepted by the local password alone")
     func earlyChecks() {
         var agent = ICELiteAgent(local: server)
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.isAuthenticated)

@@ -90,7 +90,7 @@ struct ICENetwork {
             deliver()
             client.advance(to: now)
         }
-        Issue.record("the agent's deadline does not move on")
+        Issue.record("the agent's deadline does not advance")
     }
 
     private mutating func drain() {

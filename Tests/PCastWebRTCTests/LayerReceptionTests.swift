@@ -68,7 +68,7 @@ struct LayerReceptionTests {
     }
 
     @Test("a retransmission of no known layer counts for transport feedback")
-    func nack6() throws {
+    func retransmissionOfUnknownLayer() throws {
         var receiver = try Self.receiver()
         _ = Self.receive(5, ssrc: 30, rid: "h", by: &receiver)
         _ = Self.receive(8, ssrc: 30, by: &receiver)

@@ -12,7 +12,7 @@ struct SDPFormatTests {
             ("4d801f", .constrainedBaseline), ("58c01f", .constrainedBaseline), ("4d001f", .main),
             ("64001f", .high), ("640c1f", .constrainedHigh),
         ])
-    func sdp4Profiles(id: String, profile: H264Profile) throws {
+    func recognizesH264Profiles(id: String, profile: H264Profile) throws {
         let format = try #require(H264Format(parameters: ["profile-level-id": id, "packetization-mode": "1"]))
         #expect(format.profile == profile && format.packetizationMode == 1 && !format.allowsLevelAsymmetry)
         #expect(format.profileLevelID == id.lowercased())
@@ -32,7 +32,7 @@ struct SDPFormatTests {
     }
 
     @Test("the level follows frame size and frame rate")
-    func sdp5Levels() {
+    func levelOfSizeAndFrameRate() {
         func level(_ width: Int, _ height: Int, _ rate: Int) -> H264Level? {
             .lowest(for: Dimensions(width: width, height: height), picturesPerSecond: rate)
         }

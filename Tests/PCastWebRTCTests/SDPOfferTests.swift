@@ -134,7 +134,7 @@ struct SDPOfferTests {
     }
 
     @Test("the role in an answer determines the local one, and actpass is invalid")
-    func dtls10Roles() throws {
+    func answeredDTLSRoles() throws {
         let offer = offer(.sendOnly)
         var answer = try answer(offer) { _ in .receive }.description
         for (role, expected) in [(SetupRole.active, SetupRole.passive), (.passive, .active)] {
@@ -148,7 +148,7 @@ struct SDPOfferTests {
     }
 
     @Test("an answer whose sections differ from the offer's is rejected")
-    func sdp3Mismatch() throws {
+    func rejectsMismatchedSections() throws {
         let offer = offer(.sendOnly)
         let answer = try answer(offer) { _ in .receive }.description
         var fewer = answer

@@ -56,7 +56,7 @@ struct SDPParsingTests {
     }
 
     @Test("an FFmpeg offer has audio first, no candidates, no ice-options and a name")
-    func sdp1FFmpeg() throws {
+    func offerOfFFmpeg() throws {
         let offer = try SessionDescription(parsing: SDPSamples.ffmpegPublisherOffer)
         #expect(offer.name == "FFmpegPublishSession" && offer.origin.username == "FFmpeg")
         #expect(offer.media.map(\.kind) == [.audio, .video])
@@ -65,7 +65,7 @@ struct SDPParsingTests {
     }
 
     @Test("session-level credentials apply to sections without their own")
-    func sdp1SessionLevel() throws {
+    func sessionLevelCredentials() throws {
         let text =
             Self.minimal
                 + """
@@ -93,7 +93,7 @@ struct SDPParsingTests {
     }
 
     @Test("a ufrag of 32 characters with + and / is read")
-    func sdp1LongFragment() throws {
+    func longUfrag() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[0].iceUfrag == "JqNRg8UcfRDd3dLozK/94oRs5Sd6LXVC")
         let viewer = try SessionDescription(parsing: SDPSamples.chromiumViewerOffer)
@@ -101,7 +101,7 @@ struct SDPParsingTests {
     }
 
     @Test("a payload type above 127 is rejected with its line", arguments: ["128", "255", "256", "99999999999999"])
-    func sdp1PayloadTypes(type: String) {
+    func payloadTypeLimit(type: String) {
         #expect(throws: SDPError.payloadTypeOutOfRange(line: 5)) {
             try SessionDescription(parsing: Self.minimal + "m=video 9 UDP/TLS/RTP/SAVPF 96 \(type)\r\n")
         }
@@ -112,7 +112,7 @@ struct SDPParsingTests {
     }
 
     @Test("port 0 with bundle-only is not a rejection, and port 0 alone is")
-    func sdp2BundleOnly() throws {
+    func bundleOnlySections() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[1].port == 0 && offer.media[1].isBundleOnly && !offer.media[1].isRejected)
         let refused = try SessionDescription(parsing: Self.minimal + "m=audio 0 UDP/TLS/RTP/SAVPF 0\r\n")
@@ -120,7 +120,7 @@ struct SDPParsingTests {
     }
 
     @Test("paused layers, alternatives and repeated RIDs are read")
-    func sdp9Rids() throws {
+    func ridsAndAlternatives() throws {
         let text =
             Self.minimal
                 + """
@@ -140,7 +140,7 @@ struct SDPParsingTests {
     }
 
     @Test("every fingerprint line is read in either case")
-    func dtls9Fingerprints() throws {
+    func severalFingerprints() throws {
         let offer = try SessionDescription(parsing: SDPSamples.aiortcPublisherOffer)
         let fingerprints = offer.media[0].fingerprints
         #expect(fingerprints.map(\.algorithm) == ["sha-256", "sha-384", "sha-512"])
@@ -151,7 +151,7 @@ struct SDPParsingTests {
     }
 
     @Test("TCP candidates are kept as written")
-    func ice14Candidates() throws {
+    func tcpCandidates() throws {
         let offer = try SessionDescription(parsing: SDPSamples.gstreamerPublisherOffer)
         #expect(offer.media[0].candidates.count == 9)
         #expect(offer.media[0].candidates[1] == "candidate:2 1 TCP 1015021823 127.0.1.1 9 typ host tcptype active")

@@ -103,7 +103,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("an answer never has actpass, active is answered with passive, and holdconn is rejected")
-    func dtls10Roles() throws {
+    func answeredDTLSRoles() throws {
         let active = SDPSamples.aiortcPublisherOffer.replacing("a=setup:actpass", with: "a=setup:active")
         #expect(try Answer.toPublisher(active).description.media.allSatisfy { $0.setup == .passive })
         let hold = SDPSamples.aiortcPublisherOffer.replacing("a=setup:actpass", with: "a=setup:holdconn")
@@ -127,7 +127,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("simulcast is mirrored with the extensions that identify the layers")
-    func sdp10Simulcast() throws {
+    func mirrorsSimulcast() throws {
         let answer = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer)
         let lines = answer.lines(ofSection: 0)
         #expect(
@@ -142,7 +142,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("paused layers are mirrored, one alternative is accepted, and RIDs of other formats are omitted")
-    func sdp9Mirror() throws {
+    func mirrorsPausedLayers() throws {
         let text = SDPSamples.chromiumSimulcastOffer
             .replacing("a=rid:h send", with: "a=rid:h send pt=97\na=rid:x send pt=96,97;max-width=640")
             .replacing("send l;m;h", with: "send h,x;~l;l;missing;m")
@@ -165,14 +165,14 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("without the RID extension there is no simulcast")
-    func sdp10WithoutRid() throws {
+    func noSimulcastWithoutRID() throws {
         let text = SDPSamples.chromiumSimulcastOffer.replacing("sdes:rtp-stream-id", with: "sdes:unknown")
         let answer = try Answer.toPublisher(text)
         #expect(answer.session.media[0].rids.isEmpty && !answer.lines.contains { $0.hasPrefix("a=simulcast") })
     }
 
     @Test("omitted sections keep their position: inactive, or with port 0 and outside the group")
-    func sdp3Refused() throws {
+    func rejectedSectionsKeepPosition() throws {
         let offer = try SessionDescription(
             parsing: SDPSamples.chromiumPublisherOffer
                 .replacing("BUNDLE 0 1", with: "BUNDLE 0 1 2")
@@ -194,7 +194,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("an offer without any accepted media is answered with all sections rejected")
-    func sdp3AllRefused() throws {
+    func rejectsAllSections() throws {
         let offer = try SessionDescription(parsing: SDPSamples.chromiumPublisherOffer)
         let answer = try Answer(
             to: offer, originSessionID: 1, transport: .test, capabilities: MediaCapabilities()
@@ -242,7 +242,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("an extension that is offered in one direction is answered in the other if the media flow so")
-    func sdp6Directions() throws {
+    func extensionDirections() throws {
         let text = SDPSamples.chromiumPublisherOffer
             .replacing("a=extmap:3 ", with: "a=extmap:3/sendonly ")
             .replacing("a=extmap:5 ", with: "a=extmap:5/recvonly ")
@@ -254,7 +254,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("IDs above 14 need the two-byte form, and the first use of an ID counts")
-    func sdp6Ids() throws {
+    func extensionIDs() throws {
         let text = SDPSamples.chromiumPublisherOffer
             .replacing("a=extmap:3 ", with: "a=extmap:20 ").replacing("a=extmap:11 ", with: "a=extmap:10 ")
         let mixed = try Answer.toPublisher(text).session.media[0].extensionMap
@@ -265,7 +265,7 @@ struct SDPPublisherAnswerTests {
     }
 
     @Test("the start bit rate is written to publishers of video alone")
-    func sdp13StartBitrate() throws {
+    func startBitrateParameter() throws {
         let capabilities = MediaCapabilities(startBitrate: .kilobits(1_500))
         let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer, capabilities: capabilities)
         #expect(answer.description.media[0].formatParameters[96] == ["x-google-start-bitrate": "1500"])

@@ -6,7 +6,7 @@ import Testing
 @Suite("RED and RTX of audio")
 struct SDPRedundancyTests {
     @Test(
-        "a browser's RED is accepted and comes first in a publisher's answer, without NACK"
+        "a browser's RED is accepted and is first in a publisher's answer, without NACK"
     )
     func browser() throws {
         let offer = SDPSamples.chromiumViewerOffer.replacing(

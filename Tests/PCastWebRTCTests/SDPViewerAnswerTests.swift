@@ -33,7 +33,7 @@ struct SDPViewerAnswerTests {
     }
 
     @Test("a stream uses its own profile first, then a wider one, then the widest of those below")
-    func sdp4Profiles() throws {
+    func prefersOwnProfile() throws {
         func payloadType(_ profile: H264Profile, _ text: String = SDPSamples.chromiumViewerOffer) throws -> UInt8? {
             let stream = H264Format(profile: profile, level: .level31)
             return try Answer.toViewer(text, of: .h264(stream)).session.media.first { $0.type == .video }?.payloadType
@@ -47,7 +47,7 @@ struct SDPViewerAnswerTests {
     }
 
     @Test("a missing packetization-mode means 0, which a stream of fragments cannot use")
-    func sdp4PacketizationMode() throws {
+    func missingPacketizationMode() throws {
         let text = SDPSamples.gstreamerViewerOffer.replacing("packetization-mode=1;", with: "")
         let none = try Answer.toViewer(text, of: .h264(.stream))
         #expect(none.session.media.map(\.type) == [.audio] && none.problems.map(\.reason) == [.packetizationMode])
@@ -59,7 +59,7 @@ struct SDPViewerAnswerTests {
     }
 
     @Test("the stream's level is answered with asymmetry, and a format that supports it is preferred")
-    func sdp5Level() throws {
+    func answersWithLevelAsymmetry() throws {
         let stream = H264Format(profile: .constrainedBaseline, level: .level40)
         let chromium = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .h264(stream))
         #expect(chromium.session.media[0].format.h264?.profileLevelID == "420028")
@@ -89,7 +89,7 @@ struct SDPViewerAnswerTests {
     }
 
     @Test("the playout-delay extension is answered to a viewer with its ID")
-    func jb5PlayoutDelay() throws {
+    func playoutDelayExtension() throws {
         let answer = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8)
         #expect(answer.session.media[0].extensionMap.id(of: .playoutDelay) == 5)
         #expect(answer.session.media[0].extensionMap.id(of: .absoluteCaptureTime) == nil)
@@ -97,7 +97,7 @@ struct SDPViewerAnswerTests {
     }
 
     @Test("absolute capture time is answered to a viewer that asks for it")
-    func sdp12CaptureTime() throws {
+    func captureTimeExtension() throws {
         let text = SDPSamples.chromiumViewerOffer.replacing(
             "a=extmap:6 http://www.webrtc.org/experiments/rtp-hdrext/video-content-type",
             with: "a=extmap:6 \(RTPHeaderExtension.absoluteCaptureTime.uri)")
@@ -105,7 +105,7 @@ struct SDPViewerAnswerTests {
     }
 
     @Test("a viewer receives two channels only if its own fmtp asks for them")
-    func sdp11Stereo() throws {
+    func stereoOnRequest() throws {
         let mono = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8)
         #expect(!mono.session.media[1].opusStereo)
         let text = SDPSamples.chromiumViewerOffer.replacing("useinbandfec=1", with: "useinbandfec=1;stereo=1")

@@ -12,7 +12,7 @@ struct SRTPTests {
     }
 
     @Test("an index is protected once, in order or late, and every repetition is rejected and counted")
-    func srtp1() {
+    func protectsEachIndexOnce() {
         let sender = ends(.aeadAES128GCM).sender
         func protect(_ sequenceNumber: UInt16, _ byte: UInt8) -> [UInt8]? {
             sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: sequenceNumber, payload: [byte]))
@@ -22,7 +22,7 @@ struct SRTPTests {
         #expect(protect(2000, 3) != nil)
         #expect(protect(1500, 4) != nil)
         #expect(protect(1500, 4) == nil)
-        #expect(protect(101, 5) == nil, "1899 back: whether it was used is forgotten")
+        #expect(protect(101, 5) == nil, "1899 packets back: its use is no longer known")
         #expect(protect(977, 6) != nil)
         #expect(sender.refusals == 3)
     }
@@ -39,7 +39,7 @@ struct SRTPTests {
     }
 
     @Test("protecting into another buffer does not change the shared plaintext, and equals protecting in place")
-    func srtp2() {
+    func protectsIntoOtherBuffer() {
         for profile in profiles {
             let keys = SRTPKeyingMaterial.pair(profile, seed: 3).client
             let (outOfPlace, inPlace) = (SRTPSender(keys), SRTPSender(keys))
@@ -59,7 +59,7 @@ struct SRTPTests {
     }
 
     @Test("a stream that begins below 2^15 survives the loss of its first packets up to the wrap")
-    func srtp3() {
+    func lossBeforeFirstWrap() {
         let (sender, receiver) = ends(.aeadAES128GCM)
         for sequenceNumber in [UInt16(0x7FFF), 0xA000, 0xFFFF, 3] {
             let packet = sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: sequenceNumber, payload: [1]))!
@@ -79,7 +79,7 @@ struct SRTPTests {
     }
 
     @Test("each SSRC has its own roll-over counter, and no forged packet changes it")
-    func srtp4() {
+    func rolloverCounterPerSSRC() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
             func pass(_ ssrc: UInt32, _ sequenceNumber: UInt16) -> SRTPResult {
@@ -104,7 +104,7 @@ struct SRTPTests {
     }
 
     @Test("a receiver that receives every packet keeps the counter over four wraps, however few are forwarded")
-    func srtp5() {
+    func counterOverFourWraps() {
         let (sender, receiver) = ends(.aeadAES128GCM)
         for number in stride(from: UInt32(1000), to: 300_000, by: 37) {
             let packet = rtpPacket(ssrc: 1, sequenceNumber: UInt16(truncatingIfNeeded: number), payload: [1])
@@ -116,7 +116,7 @@ struct SRTPTests {
     }
 
     @Test("a late packet from before the wrap is decrypted at its own index at the first attempt")
-    func srtp6() {
+    func latePacketBeforeWrap() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
             func protect(_ sequenceNumber: UInt16) -> [UInt8] {
@@ -131,7 +131,7 @@ struct SRTPTests {
     }
 
     @Test("RTP up to 1023 packets late is accepted once, and RTCP up to 63")
-    func srtp7() {
+    func replayWindows() {
         for profile in profiles {
             let (sender, receiver) = ends(profile)
             let rtp = (0..<1100).map { number in
@@ -151,7 +151,7 @@ struct SRTPTests {
     }
 
     @Test("the SRTCP index precedes the tag in counter mode and follows it in GCM, and tags have 80 or 128 bits")
-    func srtp8() {
+    func srtcpLayoutAndTagLengths() {
         let packet = rtcpPacket(ssrc: 1, content: [1, 2, 3, 4])
         for profile in profiles {
             let sender = ends(profile).sender
@@ -170,7 +170,7 @@ struct SRTPTests {
     }
 
     @Test("the exported bytes are client key, server key, client salt, server salt, and GCM salts have 12 bytes")
-    func srtp9() {
+    func exportedKeyOrder() {
         for (profile, key, salt) in [
             (SRTPProfile.aes128CMHMACSHA1, 16, 14), (.aeadAES128GCM, 16, 12), (.aeadAES256GCM, 32, 12),
         ] {
@@ -185,8 +185,8 @@ struct SRTPTests {
         }
     }
 
-    @Test("an end of a viewer with three streams takes less than 2.5 kB")
-    func fan3() async {
+    @Test("the state of a viewer with three streams takes less than 2.5 kB")
+    func memoryPerViewer() async {
         // The test has its own process, because other tests' allocations would count as well.
         await #expect(processExitsWith: .success) {
             let size = SRTPFootprint.measure(profile: .aeadAES128GCM)

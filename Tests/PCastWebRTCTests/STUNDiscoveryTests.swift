@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test("the public address is read only from the response of the STUN server")
-    func ice9PublicAddress() throws {
+    func publicAddressResponse() throws {
         var discovery = STUNDiscovery(path: path, seed: 3, at: start)
         let bytes = try #require(poll(&discovery, at: start))
         let request = try #require(parsedSTUN(bytes))

@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test("unknown attributes from 0x8000 on are ignored, and up to eight of those below are listed")
-    func ice10UnknownAttributes() throws {
+    func ignoresUnknownAttributes() throws {
         let request = Self.insert([0x00, 0x33, 0, 1, 9, 0, 0, 0, 0xC0, 0x57, 0, 4, 0, 1, 0, 2, 0x7F, 0xFF, 0, 0])
         let message = try #require(parsedSTUN(request))
         #expect(message.unknownAttributes.count == 2)
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test("after MESSAGE-INTEGRITY only FINGERPRINT counts, and FINGERPRINT is last")
-    func ice10AttributesBehindIntegrity() throws {
+    func attributesAfterIntegrity() throws {
         // There is an unprotected USE-CANDIDATE and an unknown attribute after MESSAGE-INTEGRITY.
         var late = Array(Self.request[..<100]) + [0x00, 0x25, 0, 0, 0x00, 0x33, 0, 0]
         late[3] = 88

@@ -91,7 +91,7 @@ struct SourceBindingTests {
     }
 
     @Test("an SSRC that changes with each packet causes at most ten restarts per second")
-    func storm() throws {
+    func restartLimit() throws {
         var stage = try Stage()
         var restarts = 0
         for number in 0..<1_000 as Range<UInt16> {
@@ -138,7 +138,7 @@ struct SourceBindingTests {
                 control, in: goodbye.span, wallTime: WallTime(nanosecondsSinceEpoch: 0), at: stage.now)
         }
         for number in 101..<110 as Range<UInt16> { #expect(try stage.receive(number, ssrc: 0x8AE) != nil) }
-        #expect(try stage.receive(5, ssrc: 77, mid: "") == nil, "it is no longer known to have left")
+        #expect(try stage.receive(5, ssrc: 77, mid: "") == nil, "the BYE of the source is forgotten")
     }
 
     @Test("a layer's new SSRC is found by its RID at once, and so is that of its retransmissions")

@@ -58,7 +58,7 @@ struct TURNClientTests {
         #expect({ call.exchange(1) }())
         for hour in 2...6 as ClosedRange<UInt8> {
             call.run(.seconds(3600))
-            #expect({ call.exchange(hour) }(), "credentials may run out, what runs goes on")
+            #expect({ call.exchange(hour) }(), "an allocation continues after the credentials have expired")
         }
         #expect(call.stage.closed.isEmpty)
         call.client.close()
@@ -99,7 +99,7 @@ struct TURNClientTests {
         stage.send(first, 1)
         client.received(stage.streams.removeValue(forKey: 1) ?? [], at: stage.now)
         guard case .send(let second) = client.poll(), let request = TURNMessage(second) else {
-            Issue.record("no second question")
+            Issue.record("there is no second request")
             return
         }
         let wrong = TURNKey(.sha256, username: "a", realm: "pcast", password: "b")

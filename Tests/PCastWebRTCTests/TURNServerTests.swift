@@ -148,8 +148,8 @@ struct TURNServerTests {
         }
     }
 
-    @Test("a client that received weaker algorithms than offered is refused: 400")
-    func bidDown() throws {
+    @Test("a client that received weaker algorithms than offered is rejected with 400")
+    func downgradedAlgorithms() throws {
         var stage = TURNStage()
         stage.connect(1)
         let credentials = TURNStage.credentials()
@@ -181,19 +181,21 @@ struct TURNServerTests {
         // EVEN-PORT (RFC 8656, section 18.6).
         #expect(stage.ask(.allocate, 1) { $0.add(0x0018, [0x80, 0, 0, 0]) }?.errorCode == 420)
         #expect(stage.allocate(1)?.messageClass == .success)
-        #expect(stage.allocate(1)?.errorCode == 437, "there is one")
+        #expect(stage.allocate(1)?.errorCode == 437, "an allocation exists")
         #expect(stage.ask(.refresh, 1, TURNStage.credentials("another"))?.errorCode == 441)
         #expect(stage.bind(0x3FFF, to: TURNStage.peer, 1)?.errorCode == 400)
         #expect(stage.bind(0x5000, to: TURNStage.peer, 1)?.errorCode == 400)
         #expect(stage.bind(0x4000, to: TURNStage.peer, 1)?.messageClass == .success)
-        #expect(stage.bind(0x4000, to: TURNStage.otherPeer, 1)?.errorCode == 400, "another's channel")
-        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.errorCode == 400, "another channel")
+        #expect(stage.bind(0x4000, to: TURNStage.otherPeer, 1)?.errorCode == 400, "the channel of another peer")
+        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.errorCode == 400, "the peer has another channel")
         #expect(stage.allocate(2)?.messageClass == .success)
-        #expect(stage.allocate(3)?.errorCode == 486, "a user's third")
+        #expect(stage.allocate(3)?.errorCode == 486, "the third allocation of a user")
         #expect(stage.allocate(3, TURNStage.credentials("another"))?.messageClass == .success)
-        #expect(stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 486, "the server's fourth")
+        #expect(
+            stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 486, "the fourth allocation of the server"
+        )
         #expect(stage.ask(.refresh, 1) { $0.add(TURNAttributeType.lifetime, number: 0) }?.messageClass == .success)
-        #expect(stage.closed == [1], "given back")
+        #expect(stage.closed == [1], "the allocation was released")
         stage.hasPorts = false
         #expect(stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 508)
         stage.hasPorts = true
@@ -209,7 +211,7 @@ struct TURNServerTests {
         for _ in 0..<TURNAllocation.maximumErrors { stage.send(stage.request(.allocate), 2) }
         #expect(stage.closed == [1, 2])
         stage.send([0, 3, 0xFF, 0xFC] + [UInt8](repeating: 0, count: 100), 5)
-        #expect(stage.closed == [1, 2, 5], "longer than anything that is sent")
+        #expect(stage.closed == [1, 2, 5], "longer than any valid message")
         _ = stage.allocate(3)
         #expect(stage.server.deadline == TURNStage.start + .seconds(10))
         stage.now = stage.now + .seconds(10)

@@ -43,7 +43,7 @@ struct TransportPathTests {
         var transport = server()
         check(path(), nominating: false, at: start, of: &transport)
         let first = news(of: &transport)
-        #expect(first.isEmpty, "the first path is no change")
+        #expect(first.isEmpty, "the first path is not a change")
         check(path(tcp: 2), nominating: true, at: start, of: &transport)
         let nominated = news(of: &transport)
         #expect(nominated == [.pathChanged(path(tcp: 2))])

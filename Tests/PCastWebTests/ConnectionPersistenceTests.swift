@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("if the content is not needed, only the final response comes, and the connection ends")
+    @Test("if the content is not needed, only the final response is sent, and the connection ends")
     func unwanted() async throws {
         try await TestServer.run { server in
             for path in ["/refused", "/nowhere"] {

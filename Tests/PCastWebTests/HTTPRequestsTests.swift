@@ -2,7 +2,7 @@ import PCastWeb
 import Testing
 
 @Suite struct HTTPRequestsTests {
-    @Test("a request's method, headers and body arrive, and its response comes back") func roundTrip() async throws {
+    @Test("a request's method, headers and body arrive, and its response is returned") func roundTrip() async throws {
         try await TestServer.run { server in
             let answer = try await HTTPRequests.send(
                 "POST", server.uri + "/length", headers: [("X-Test", "1")], body: [UInt8](repeating: 7, count: 1000))

@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("a frame in single bytes is a frame") func drips() async throws {
+    @Test("a frame in single bytes is a frame") func singleBytes() async throws {
         try await withSocket { connection in
             for byte in frame(1, Array("slow".utf8)) { try await connection.send([byte]) }
             try await expectFrames(connection, frame(1, Array("slow".utf8), isMasked: false))

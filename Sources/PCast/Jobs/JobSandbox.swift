@@ -165,7 +165,7 @@ public struct JobSandbox: Sendable {
         _ start: @escaping @Sendable (IngestJob) throws(IOError) -> ChildProcess
     ) throws(IOError) -> Running {
         guard let platform, let mediaPort = order.mediaPort else {
-            preconditionFailure("a worker is isolated whose platform can be led to")
+            preconditionFailure("an isolated job needs a platform and its media port")
         }
         let hasGuard = purpose != nil
         // The listening sockets are in the worker's network namespace. The proxies that serve them, below, are in that

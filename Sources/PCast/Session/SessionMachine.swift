@@ -84,7 +84,7 @@ struct SessionMachine {
     /// Begins a session. A machine is started once; another session needs another machine. `previous` is a session to
     /// resume, if the platform still knows it.
     mutating func start(token: String, resuming previous: SessionID? = nil) {
-        precondition(phase == .idle, "a session is started once")
+        precondition(phase == .idle, "a session can be started only once")
         self.token = token
         sessionToResume = previous
         former = previous

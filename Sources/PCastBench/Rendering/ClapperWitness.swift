@@ -3,8 +3,8 @@ import PCastDevices
 import PCastIO
 import Synchronization
 
-/// Captures the screen of an X server and the output of an audio server, and records when the screen becomes white and
-/// when a tone of 1 kHz begins.
+/// Captures the screen of an X server and the output of an audio server. Records when the screen becomes white and when
+/// a tone of 1 kHz begins.
 final class ClapperWitness: Sendable {
     private struct State {
         var flashes: [WallTime] = []

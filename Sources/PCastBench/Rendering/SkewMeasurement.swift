@@ -1,7 +1,7 @@
 import Foundation
 import PCastCore
 
-/// Measures the synchronization of audio and video of `pcast play` in a window, by capture from a virtual X server and
+/// Measures the synchronization of audio and video of `pcast play` in a window. It captures from a virtual X server and
 /// from an audio server with a null sink.
 enum SkewMeasurement {
     /// Plays a film with one flash and one tone in each second. Returns the delay of each flash relative to its tone in

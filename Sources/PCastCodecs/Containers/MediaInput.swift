@@ -250,8 +250,8 @@ final class MediaInput {
 
     /// Returns the result of a call, or the interruption error if a wait was interrupted.
     ///
-    /// Demuxers hide an interruption: the one of MPEG-TS returns a partial frame as if it were complete, others report
-    /// the end, and probing and seeking continue with what they have. The I/O context keeps the error.
+    /// Demuxers hide an interruption. The one of MPEG-TS returns a partial frame as if it were complete, and others
+    /// report the end. Probing and seeking continue with the received bytes. The I/O context keeps the error.
     private static func told(_ result: Int32, _ format: UnsafeMutablePointer<AVFormatContext>?) -> Int32 {
         format?.pointee.pb?.pointee.error == cffmpeg_error_exit() ? cffmpeg_error_exit() : result
     }
@@ -276,8 +276,8 @@ final class MediaInput {
         return true
     }
 
-    /// Whether the end of the connection is the end of the media: an HTTP response without a length ends with its
-    /// connection (RFC 9112, section 6.3), which libavformat reports as an error.
+    /// Whether the end of the connection is the end of the media. An HTTP response without a length ends with its
+    /// connection (RFC 9112, section 6.3). libavformat reports this as an error.
     private var endsWithConnection: Bool {
         guard isWeb, let context = format?.pointee.pb else { return false }
         return avio_size(context) < 0

@@ -161,7 +161,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         case nil: return nil
         case .picture(let picture): return .video(picture)
         case .sound(let sound): return .audio(sound)
-        case .coded: preconditionFailure("coded pictures are read with nextSample")
+        case .coded: preconditionFailure("coded frames must be read with nextSample")
         }
     }
 

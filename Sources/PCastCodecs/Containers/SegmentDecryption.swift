@@ -12,7 +12,8 @@ public final class SegmentDecryption: @unchecked Sendable {  // owned by one thr
     /// Creates a decryption. The key and the initialization vector must have 16 bytes each.
     public init(key: [UInt8], vector: [UInt8]) {
         precondition(
-            key.count == Self.block && vector.count == Self.block, "AES-128 takes 16 bytes of each")
+            key.count == Self.block && vector.count == Self.block,
+            "AES-128 needs a key and an initialization vector of 16 bytes")
         guard let cipher = av_aes_alloc() else { fatalError("out of memory for a cipher") }
         self.cipher = cipher
         self.vector = vector

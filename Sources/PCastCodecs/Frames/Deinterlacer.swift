@@ -3,10 +3,9 @@ import PCastCore
 /// Converts interlaced frames to progressive ones without delay. It keeps the field that was captured first, and
 /// interpolates the other one where the two differ by motion.
 ///
-/// A sample of the other field is kept if nothing moved since the previous frame. Without a previous frame, it is kept if
-/// it lies between its neighbours above and below and therefore shows no combing. Still parts keep the full vertical
-/// resolution; moving parts have the resolution of one field, and show one instant. Only one thread may use it at a
-/// time.
+/// A sample of the other field is kept if nothing moved since the previous frame. It is also kept if it lies between
+/// its neighbors above and below, and therefore shows no combing. Still parts keep the full vertical resolution; moving
+/// parts have the resolution of one field. Only one thread may use it at a time.
 final class Deinterlacer {
     /// A field of an interlaced frame.
     enum Field {

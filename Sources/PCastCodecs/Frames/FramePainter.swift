@@ -33,7 +33,7 @@ public final class FramePainter {
         let (x, y) = (part.x & ~1, part.y & ~1)
         precondition(
             x >= 0 && y >= 0 && x + part.width <= frame.dimensions.width && y + part.height <= frame.dimensions.height,
-            "a part lies within its picture")
+            "the region must lie within the frame")
         var picture = Planes(
             y: frame.planeY + y * frame.strideY + x, u: frame.planeU + y / 2 * frame.strideUV + x / 2,
             v: frame.planeV + y / 2 * frame.strideUV + x / 2, strideY: Int32(frame.strideY),
@@ -56,7 +56,7 @@ public final class FramePainter {
                 canvas + target.y * stride + target.x * 4, Int32(stride), frame.matrix.number, picture.width,
                 picture.height)
         }
-        precondition(result == 0, "libyuv refuses no picture of a size")
+        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
     }
 
     private func scaled(_ picture: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
@@ -68,7 +68,7 @@ public final class FramePainter {
             picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV, picture.width,
             picture.height, target.planeY, Int32(target.strideY), target.planeU, Int32(target.strideUV), target.planeV,
             Int32(target.strideUV), Int32(size.width), Int32(size.height), isSmaller ? kFilterBox : kFilterBilinear)
-        precondition(result == 0, "libyuv refuses no picture of a size")
+        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
         return target
     }
 }

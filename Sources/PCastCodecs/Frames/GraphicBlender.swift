@@ -35,7 +35,7 @@ public final class GraphicBlender {
             strideUV,
             frame.planeV, strideUV, planes.3, strides.3, target.planeY, strideY, target.planeU, strideUV, target.planeV,
             strideUV, Int32(frame.dimensions.width), Int32(frame.dimensions.height))
-        precondition(result == 0, "libyuv refuses no picture of a size")
+        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
         return target
     }
 }
@@ -58,7 +58,7 @@ private final class GraphicLayer {
         let scaled = ARGBScale(
             graphic.pixels, Int32(4 * graphic.dimensions.width), Int32(graphic.dimensions.width),
             Int32(graphic.dimensions.height), colours, Int32(stride), width, height, kFilterBox)
-        precondition(scaled == 0, "libyuv refuses no picture of a size")
+        precondition(scaled == 0, "libyuv rejected a frame of valid dimensions")
         ARGBUnattenuate(colours, Int32(stride), colours, Int32(stride), width, height)
         picture.pointer.pointee.format = AV_PIX_FMT_YUVA420P.rawValue
         (picture.pointer.pointee.width, picture.pointer.pointee.height) = (width, height)

@@ -23,7 +23,7 @@ public struct SealingKey: Sendable {
         // Encryption fails only for invalid sizes of key or nonce.
         guard let box = try? AES.GCM.seal(secret, using: key, authenticating: Array(context.utf8)),
             let bytes = box.combined
-        else { preconditionFailure("AES-GCM refused a key of 256 bits") }
+        else { preconditionFailure("AES-GCM rejected a key of 256 bits") }
         return Array(bytes)
     }
 

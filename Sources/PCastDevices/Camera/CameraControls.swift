@@ -23,8 +23,8 @@ final class CameraControls: Sendable {
         state = Mutex(State(settings: ControlSettings(node, list), size: size))
     }
 
-    /// Configures an H.264 encoder before streaming: parameter sets in every key frame, so that viewers can join there,
-    /// and no B-frames, because WebRTC receivers present frames in the order of arrival.
+    /// Configures an H.264 encoder before streaming. Every key frame has parameter sets, so that viewers can join
+    /// there. There are no B-frames, because WebRTC receivers present frames in the order of arrival.
     func prepareH264(frameRate: FrameRate) {
         change { state in
             _ = state.settings.set(V4L2_CID_MPEG_VIDEO_B_FRAMES, 0)

@@ -49,7 +49,7 @@ struct FourCC: Hashable, Sendable {
 }
 
 extension CaptureEncoding {
-    /// Whether a camera's frames in this encoding can be captured: the named encodings, and raw ones among the others
+    /// Whether a camera's frames in this encoding can be captured. These are the named encodings, and other raw ones
     /// that can be converted, such as UYVY, GREY and RGB3.
     public var isCapturable: Bool {
         switch self {

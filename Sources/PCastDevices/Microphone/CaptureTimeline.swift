@@ -2,7 +2,7 @@ import PCastCodecs
 import PCastCore
 import PCastIO
 
-/// Converts captured audio to frames of 20 ms at 48 kHz whose sample count is the time: sample n belongs to the time
+/// Converts captured audio to frames of 20 ms at 48 kHz whose sample count is the time. Sample n belongs to the time
 /// n/48000 s after the first, independent of the device's clock. It reads no clock; the caller passes the time.
 ///
 /// `SampleClock` maps times to positions in the device's samples, where the audio is read with interpolation. The rate

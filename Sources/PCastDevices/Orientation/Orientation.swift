@@ -3,7 +3,7 @@ public import PCastCodecs
 
 /// The orientation of a device in quarter turns, from the direction of gravity. It does no I/O.
 ///
-/// Between two quarter turns, the previous one is kept: it changes at 60° from its center and not at 45°, so that a
+/// Between two quarter turns, the previous one is kept. It changes at 60° from its center and not at 45°, so that a
 /// trembling hand does not rotate frames. A device that lies nearly flat also keeps its orientation, because it cannot
 /// be determined, and so does one that is shaken or falls.
 public struct Orientation: Hashable, Sendable {

@@ -9,9 +9,9 @@ public import PCastCodecs
 /// interface | | `followDeviceRotation` | follows the device | follows the user interface; reported as unsatisfied | |
 /// `followUIRotation` | follows the user interface | follows the user interface |
 ///
-/// The followed rotation F is clockwise from upright: that of the device as its user sees the screen, or the rotation
-/// of the device at which the user interface is upright. The mounting M makes the sensor's frames upright while the
-/// device is upright. Frames are rotated clockwise by:
+/// The followed rotation F is clockwise from upright. It is that of the device as its user sees the screen, or that at
+/// which the user interface is upright. The mounting M makes the sensor's frames upright while the device is upright.
+/// Frames are rotated clockwise by:
 ///
 /// | camera | rotation | |---|---| | faces away (`environment`) | M + F: it turns with the device | | faces the user
 /// (`user`) or unknown (`undefined`) | M - F: it faces the other way and turns the other way |

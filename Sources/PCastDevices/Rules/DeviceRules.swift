@@ -1,5 +1,5 @@
-/// Properties that hardware does not report and an administrator states: the direction that a USB camera faces, its
-/// mounting, the polar pattern of a microphone, the name, and whether the device is offered.
+/// Properties that hardware does not report and an administrator states. Examples are the direction and mounting of a
+/// USB camera, the polar pattern of a microphone, the name, and whether the device is offered.
 ///
 /// `configs/devices.json5` is an example and describes the format. Rules apply only to hardware. All rules that match a
 /// device apply in order, and later ones override earlier ones.

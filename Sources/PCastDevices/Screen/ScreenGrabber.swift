@@ -5,8 +5,8 @@ import PCastIO
 
 /// Captures frames of a screen, a monitor or a window. Only one thread may use it at a time, except for `interrupt`.
 ///
-/// All requests for a frame are sent together, so that it takes one round trip: the size of the drawable, the position
-/// and image of the pointer, and the image. If the size changed meanwhile, the frame is captured again.
+/// All requests for a frame are sent together, so that it takes one round trip. They are for the size of the drawable,
+/// the position and image of the pointer, and the image. If the size changed meanwhile, the frame is captured again.
 final class ScreenGrabber: @unchecked Sendable {
     enum Grab {
         case picture(VideoFrame)

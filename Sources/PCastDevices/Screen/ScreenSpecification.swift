@@ -47,7 +47,7 @@ public struct ScreenSpecification: Hashable, Sendable {
         area = isMonitor ? try Self.monitor(rest, of: text) : try Self.area(rest, of: text)
     }
 
-    /// Returns the end of a display at the beginning of the text: after the first colon that is followed by
+    /// Returns the end of a display at the beginning of the text. It is after the first colon that is followed by
     /// `DISPLAY[.SCREEN]` and then the end, a colon or a plus sign. Returns nil if there is no display.
     private static func endOfDisplay(_ text: Substring) -> Substring.Index? {
         var start = text.startIndex

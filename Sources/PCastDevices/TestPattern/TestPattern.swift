@@ -18,7 +18,8 @@ public final class TestPattern: Sendable {
     /// Creates a test pattern of at least 64 columns and 32 rows.
     public init(dimensions: Dimensions) {
         precondition(
-            dimensions.width >= TestPatternStrip.cellCount && dimensions.height >= 32, "too small for a test picture")
+            dimensions.width >= TestPatternStrip.cellCount && dimensions.height >= 32,
+            "the dimensions are too small for a test pattern")
         self.dimensions = dimensions
         let height = dimensions.height
         let byteCount = VideoFrame.layout(dimensions).byteCount
@@ -43,7 +44,7 @@ public final class TestPattern: Sendable {
     ///   - captureTime: The time that strip, clock, hand and disc show.
     ///   - frame: The frame, of the size of this test pattern. It must not be shared yet.
     public func draw(counter: Int, captureTime: WallTime, into frame: VideoFrame) {
-        precondition(frame.dimensions == dimensions, "a picture of other dimensions")
+        precondition(frame.dimensions == dimensions, "the frame has other dimensions")
         card.withUnsafeBytes { frame.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<card.count])) }
         let canvas = FrameCanvas(frame.memory, dimensions: dimensions)
         if ClapperSchedule.isClapping(at: captureTime) {

@@ -222,9 +222,8 @@ extension MediaPlaylistParser {
 }
 
 extension MediaPlaylistParser {
-    /// Copies the skipped segments from the earlier playlist, with the state that applies to the segments after them:
-    /// keys, initialization, bit rate, discontinuities and the end of the last byte range (RFC 8216bis, section
-    /// 6.2.5.1).
+    /// Copies the skipped segments from the earlier playlist (RFC 8216bis, section 6.2.5.1). It also copies the state
+    /// for the segments after them: keys, initialization, bit rate, discontinuities and the end of the last byte range.
     private mutating func skip(_ list: AttributeList) throws(PlaylistError) {
         let count = try list.required("SKIPPED-SEGMENTS", list.integer)
         guard playlist.segments.isEmpty, !isUpdate, pending.duration == nil, pending.parts.isEmpty else {

@@ -1,7 +1,7 @@
 import PCastCore
 
-/// The run loop of an event loop's thread. Each iteration has these steps: receive input for some milliseconds at most,
-/// do the work of other threads, advance the machine if its deadline is reached, and send the machine's output.
+/// The run loop of an event loop's thread. Each iteration first receives input for some milliseconds at most and does
+/// the work of other threads. Then it advances the machine if its deadline is reached, and sends the machine's output.
 ///
 /// It is `@unchecked Sendable` because one thread creates it and passes it to the loop's thread, which alone uses it
 /// from then on.

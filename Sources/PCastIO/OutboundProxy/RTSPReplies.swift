@@ -3,7 +3,7 @@
 /// libavformat follows such responses without a check of the address. Therefore the connection is closed before the end
 /// of the line is forwarded.
 ///
-/// libavformat parses bytes (`ff_rtsp_read_reply`): a line ends with a line feed, carriage returns are ignored, and a
+/// libavformat parses bytes (`ff_rtsp_read_reply`). A line ends with a line feed, and carriage returns are ignored. A
 /// dollar sign at the beginning of a line begins a media packet. C's `atoi` and zero-terminated strings accept text
 /// that the standard does not permit. Everything that does not follow the standard is therefore rejected, so that both
 /// parsers always agree.

@@ -43,7 +43,9 @@ struct ProblemDetails: Encodable {
     var response: Response {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let body = try? encoder.encode(self) else { fatalError("a problem report has text and numbers alone") }
+        guard let body = try? encoder.encode(self) else {
+            fatalError("a problem report may contain only text and numbers")
+        }
         return Response(
             status: HTTPResponse.Status(code: status), headers: [.contentType: Self.mediaType],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))

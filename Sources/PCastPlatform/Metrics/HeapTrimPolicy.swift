@@ -1,7 +1,7 @@
 import PCastCore
 
-/// The policy that decides when unused heap memory is returned to the system: after most of many clients have left, and
-/// after many clients have joined, because their handshakes needed temporary memory.
+/// The policy that decides when unused heap memory is returned to the system. This is done after most of many clients
+/// have left. It is also done after many clients have joined, because their handshakes needed temporary memory.
 struct HeapTrimPolicy {
     /// The minimum number of clients that must leave.
     static let least = 50

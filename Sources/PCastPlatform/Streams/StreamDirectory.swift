@@ -429,7 +429,7 @@ actor StreamDirectory {
                 participants[peer]?.isAway = false
                 logger.info("heard again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
-            case .closeConnection: preconditionFailure("the router closes connections itself")
+            case .closeConnection: preconditionFailure("only the router may close connections")
             }
         }
     }

@@ -1,8 +1,8 @@
 import PCastCodecs
 import PCastCore
 
-/// Draws a bar of controls at the lower edge of a frame: a darkened area, the symbol of the command that a play button
-/// would have, and a line for the position. It is not thread-safe.
+/// Draws a bar of controls at the lower edge of a frame. It has a darkened area, the symbol of a play button, and a
+/// line for the position. It is not thread-safe.
 final class ControlsBar {
     /// The values that the bar shows.
     struct Content: Equatable {

@@ -163,7 +163,9 @@ final class Browser: Sendable {
 
     /// Sends a command to the browser.
     private func send(_ command: Command) {
-        guard let bytes = try? JSONEncoder().encode(command) else { preconditionFailure("a command is JSON") }
+        guard let bytes = try? JSONEncoder().encode(command) else {
+            preconditionFailure("a command must be encodable as JSON")
+        }
         // The reading thread detects a closed connection.
         _ = socket.write(Array(bytes) + [0])
     }

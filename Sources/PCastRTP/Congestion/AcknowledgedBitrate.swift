@@ -2,8 +2,8 @@ import PCastCore
 
 /// The bit rate at which packets arrive, according to the peer's feedback.
 ///
-/// It follows libwebrtc's `BitrateEstimator`: samples over windows of 150 ms (500 ms for the first one), combined by a
-/// Bayesian filter that gives less weight to samples far from the estimate.
+/// It follows libwebrtc's `BitrateEstimator`, with samples over windows of 150 ms (500 ms for the first one). A
+/// Bayesian filter combines them and gives less weight to samples far from the estimate.
 struct AcknowledgedBitrate: Sendable {
     /// The duration of a sample.
     static let window = TimeSpan.milliseconds(150)
@@ -39,8 +39,8 @@ struct AcknowledgedBitrate: Sendable {
     /// The bit rate; nil before the first window is full.
     var bitrate: Bitrate? { kilobits.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
 
-    /// The bit rate, or that of the last 100 ms if it is higher, because the filter reacts late to a burst; nil before
-    /// the first window is full.
+    /// The bit rate, or that of the last 100 ms if it is higher, because the filter reacts late to a burst. It is nil
+    /// before the first window is full.
     var fastest: Bitrate? {
         guard let bitrate else { return nil }
         let bytes = burst.indices.reduce(0) { $0 + burst[$1] }

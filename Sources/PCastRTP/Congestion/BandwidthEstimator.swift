@@ -378,8 +378,8 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
-    /// Returns whether a growing delay is expected and needs no decrease: it comes from larger frames after a
-    /// successful probe, or from a queue that is already being drained.
+    /// Returns whether a growing delay is expected and needs no decrease. It is caused by larger frames after a
+    /// successful probe, or by a queue that is already being drained.
     private mutating func isExpectedQueue(at now: Instant) -> Bool {
         let delay = queue.value ?? .zero
         if let risenUntil, now < risenUntil, delay < Self.riseQueue { return true }

@@ -21,8 +21,8 @@ public struct Pacer: Sendable {
     private static let congestedCatchUp = 0.8
     /// The maximum duration of a burst.
     static let burst = TimeSpan.milliseconds(5)
-    /// The maximum duration of a frame that is sent at once, which is 40 ms of the target and thus about a frame of a
-    /// stream that the path just carries. It has at most sixteen packets. libwebrtc has a similar burst
+    /// The maximum duration of a frame that is sent at once. It is 40 ms of the target, which is about a frame of a
+    /// stream that uses the whole bandwidth of the path. It has at most sixteen packets. libwebrtc has a similar burst
     /// (`SetSendBurstInterval`).
     static let whole = TimeSpan.milliseconds(16)
     /// The maximum size of a frame that is sent at once, in bytes.
@@ -170,7 +170,7 @@ public struct Pacer: Sendable {
     public mutating func grant(
         queued: Int, waited: TimeSpan, bytes: Int? = nil, backlog: Backlog = .live, at now: Instant
     ) -> Int? {
-        precondition(probe == nil, "a probe has its own pace")
+        precondition(probe == nil, "a probe must have its own bit rate")
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
         // The queued packets must be sent within the maximum time, which may need a faster pace than the target.

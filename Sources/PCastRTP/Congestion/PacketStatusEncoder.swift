@@ -1,7 +1,7 @@
 /// Combines packet statuses into few chunks, without looking back at statuses that are already in a chunk.
 ///
-/// It holds the statuses that are not in a chunk yet: a run of equal ones of any length, or up to 14 different ones
-/// that need one bit, or up to 7 with large deltas.
+/// It holds the statuses that are not in a chunk yet. They are a run of equal ones of any length, or up to 14 different
+/// ones with one bit each, or up to 7 with large deltas.
 struct PacketStatusEncoder: Sendable {
     typealias Symbol = PacketStatusChunk.Symbol
 

@@ -143,8 +143,8 @@ struct RateController: Sendable {
         return max(kilobits * (exponent + exponent * exponent / 2), min(passed, 1))
     }
 
-    /// The increase near the capacity, in kilobits per second each second: half a packet per response time, for 30
-    /// frames per second in packets of 1200 bytes, as in libwebrtc.
+    /// The increase near the capacity, in kilobits per second each second. As in libwebrtc, it is half a packet per
+    /// response time, for 30 frames per second in packets of 1200 bytes.
     private var nearCapacityKilobitsPerSecond: Double {
         let frame = kilobits / 30
         let packets = max((frame / 9.6).rounded(.up), 1)

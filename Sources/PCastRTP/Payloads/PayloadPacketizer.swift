@@ -12,7 +12,7 @@ public enum PayloadPacketizer {
     /// Opus (RFC 7587).
     case opus(OpusPacketizer)
 
-    /// The default maximum size of a payload in bytes: with header, extensions, SRTP tag and the two bytes of RTX it
+    /// The default maximum size of a payload in bytes. With header, extensions, SRTP tag and the two bytes of RTX it
     /// fits in a UDP payload of 1200 bytes.
     public static let defaultMaximumPayloadSize = 1100
 

@@ -1,7 +1,7 @@
 public import PCastCore
 
-/// The data quality that a client reports: what the platform reports about the client's end, and what the client itself
-/// knows, such as that nothing arrives from the platform.
+/// The data quality that a client reports. It combines the platform's reports about the client's end with the client's
+/// own knowledge, such as that nothing arrives from the platform.
 ///
 /// If neither media nor reports nor answers to connectivity checks arrive for 1.5 s, the data quality is NoData with
 /// reason None. A limit of the client's own link is the reason in two cases:

@@ -2,10 +2,10 @@ public import PCastCore
 
 /// Determines how much the bit rate of a stream with a single layer must be lowered for its viewers.
 ///
-/// If at least half of the viewers have too little bandwidth for the stream for 0.3 s, its publisher is asked for the
-/// bit rate that more than half of them can receive. It is decreased at once, and increased in steps of at least 10 %
-/// at intervals of at least a second. The request ends when more than half of the viewers have had enough bandwidth for
-/// the whole stream for three seconds.
+/// The limit applies if at least half of the viewers have too little bandwidth for the stream for 0.3 s. The publisher
+/// is then asked for the bit rate that more than half of them can receive. It is decreased at once, and increased in
+/// steps of at least 10 % at intervals of at least a second. The request ends when more than half of the viewers have
+/// had enough bandwidth for the whole stream for three seconds.
 public struct SharedLimit: Sendable {
     /// The time after which the bit rate is lowered.
     private static let onset = TimeSpan.milliseconds(300)

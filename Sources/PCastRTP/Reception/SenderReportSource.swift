@@ -2,8 +2,8 @@ public import PCastCore
 
 /// Creates the sender reports of a stream, and determines when to send them.
 ///
-/// The first is sent with the first frame, further ones every 500 ms for 5 s and then every second, so that a new
-/// receiver can synchronize audio and video early.
+/// The first one is sent with the first frame, so that a new receiver can synchronize audio and video early. Further
+/// ones are sent every 500 ms for 5 s, and then every second.
 public struct SenderReportSource: Sendable {
     /// The SSRC of the stream.
     public let ssrc: UInt32
@@ -16,7 +16,7 @@ public struct SenderReportSource: Sendable {
     public private(set) var octetCount: Int64 = 0
 
     /// The time at which a report is due; nil before the first packet. The report is sent after media packets, in the
-    /// same system call if possible; a separate call for it costs an SFU with thousands of viewers as much as one for a
+    /// same system call if possible. For an SFU with thousands of viewers, a separate call costs as much as one for a
     /// frame.
     public private(set) var due: Instant?
 

@@ -47,8 +47,8 @@ public struct RedundantSequence {
         fitsHole = inside > 0 && inside == hole?.packetCount
     }
 
-    /// Returns the next block, beginning with the newest, and the number of packets by which it precedes this one; nil
-    /// if there is no further block with a known number.
+    /// Returns the next block, beginning with the newest, and the number of packets by which it precedes this one.
+    /// Returns nil if there is no further block with a known number.
     public mutating func next(in packet: Span<UInt8>) -> (block: RedundantPayload.Block, distance: Int64)? {
         guard index < payload.redundantCount else { return nil }
         let block = payload.redundant(index, in: packet)

@@ -70,8 +70,8 @@ public struct ResendLimiter: Sendable {
         }
     }
 
-    /// Returns whether a packet may be retransmitted now: it was not within about the round-trip time and 20 ms, or it
-    /// was lost repeatedly and a quarter of the round-trip time has passed.
+    /// Returns whether a packet may be retransmitted now. This is the case if it was not retransmitted within about the
+    /// round-trip time and 20 ms. If it was lost repeatedly, a quarter of the round-trip time is sufficient.
     public func mayResend(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) -> Bool {
         guard !sendings.isEmpty else { return true }
         let sending = sendings[Self.index(sequence)]
@@ -81,8 +81,8 @@ public struct ResendLimiter: Sendable {
         return sending.turn == .again && elapsed >= max(roundTrip / 4, Self.minimumInterval)
     }
 
-    /// Returns the minimum interval, which is shorter than the smoothed round-trip time: a browser requests again every
-    /// 100 ms, and a request that comes slightly too early would cost it another interval.
+    /// Returns the minimum interval, which is shorter than the smoothed round-trip time. A browser repeats a request
+    /// every 100 ms, so a request that arrives slightly too early would cost another interval.
     private static func interval(_ roundTrip: TimeSpan) -> TimeSpan { max(roundTrip * 7 / 8, minimumInterval) }
 
     /// Returns the index of a packet.

@@ -44,8 +44,8 @@ extension OutboundStream {
 
     // MARK: Packet sizes
 
-    /// The maximum padding of a packet in bytes. libwebrtc makes later packets of a frame one byte larger than earlier
-    /// ones, and some have an extension of a few bytes.
+    /// The maximum padding of a packet in bytes. In libwebrtc, later packets of a frame are one byte larger than
+    /// earlier ones, and some have an extension of a few bytes.
     static let maximumEvening = 16
     /// The number of packets that are examined in advance: as many as are sent with one segmented datagram.
     static let eveningReach: Int64 = 16

@@ -71,8 +71,9 @@ public struct OutboundStream: Sendable {
         public let headerSize: Int
         /// The position of the payload in the log.
         public let position: Int64
-        /// The number of bytes between header and payload, which were written into the buffer: the original sequence
-        /// number of a retransmission (RFC 4588, section 4), or the repeated packets of redundant audio (RFC 2198).
+        /// The number of bytes between header and payload, which were written into the buffer. They are the original
+        /// sequence number of a retransmission (RFC 4588, section 4), or the repeated packets of redundant audio (RFC
+        /// 2198).
         public let prefixSize: Int
         /// Whether the packet is a retransmission.
         public let isRetransmission: Bool
@@ -464,7 +465,7 @@ public struct OutboundStream: Sendable {
             return
         }
         guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
-        // The packet was sent after its arrival. Half of the round-trip time is used because that is an average: no
+        // The packet was sent after its arrival. Half of the round-trip time is used because that is an average. No
         // peer can miss a packet sooner, and a rejected peer repeats its request after a round-trip time.
         if let position,
             now - log.address(of: position).pointee.arrival < max(roundTrip / 2, ResendLimiter.minimumInterval)

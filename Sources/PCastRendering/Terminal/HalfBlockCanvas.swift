@@ -1,8 +1,8 @@
 import PCastCodecs
 import PCastCore
 
-/// Draws frames with two pixels per cell: the block "▀" in the color of the upper half on a background of the lower
-/// half's color, in 24 bits (ISO 8613-6, SGR 38;2 and 48;2).
+/// Draws frames with two pixels per cell. The block "▀" has the color of the upper half, and its background that of the
+/// lower half. The colors have 24 bits (ISO 8613-6, SGR 38;2 and 48;2).
 struct HalfBlockCanvas: TerminalCanvas {
     /// The colors of a cell, as 0xRRGGBB.
     private struct Cell: Equatable {

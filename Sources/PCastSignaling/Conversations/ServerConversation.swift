@@ -256,7 +256,7 @@ extension ServerConversation {
         guard let index = outstanding.firstIndex(where: { $0.id == id }) else { return }
         let answered = outstanding.remove(at: index)
         if outstanding.isEmpty { outstanding = [] }
-        precondition(answered.request.responseTypeName == response.typeName, "the answer is to another question")
+        precondition(answered.request.responseTypeName == response.typeName, "the response does not match the request")
         send(response.message, wireID: answered.wireID)
         switch response {
         case .authenticate: finishAuthentication(isAccepted: response.status == .ok, at: now)

@@ -6,9 +6,9 @@ struct ClientFinalFlight {
 
     /// The duration of OpenSSL's timer for this flight, in microseconds.
     ///
-    /// It has expired when OpenSSL is asked to retransmit the flight, which is after 50 ms at the earliest, but not
-    /// while OpenSSL reads the datagrams that arrive right after the flight. If less time has really passed, as in a
-    /// test, OpenSSL writes nothing and a copy is retransmitted.
+    /// It has expired when OpenSSL is asked to retransmit the flight, which is after 50 ms at the earliest. It has not
+    /// expired while OpenSSL reads the datagrams that arrive right after the flight. If less time has really passed, as
+    /// in a test, OpenSSL writes nothing and a copy is retransmitted.
     static let timer: UInt32 = 20_000
 
     /// The maximum number of flights that OpenSSL rewrites; it aborts a handshake after twelve timeouts.

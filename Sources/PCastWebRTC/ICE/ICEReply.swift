@@ -27,7 +27,7 @@ enum ICEReply {
         return bounded(writer.finish(key: key), request)
     }
 
-    /// Writes the response to a request that is not authentic, unless it would be larger than the request: a forged
+    /// Writes the response to a request that is not authentic, unless it would be larger than the request. A forged
     /// source address must cause no amplification (RFC 8445, section 19).
     static func refuse(_ request: STUNMessage, into buffer: UnsafeMutableRawBufferPointer) -> ICEOutcome {
         let isIncomplete = request.integrityOffset == nil || request.usernameRange == nil

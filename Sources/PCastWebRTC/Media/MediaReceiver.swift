@@ -242,8 +242,8 @@ public struct MediaReceiver: Sendable {
         return layers.isEmpty ? RTPHeaderExtensionMap() : layers[0].media.extensionMap
     }
 
-    /// Returns the layer of a packet: by its SSRC, or if that is unknown, by its RID, which packets have until the
-    /// first report arrives at the sender (RFC 8852, section 3.1). Returns nil if neither is known.
+    /// Returns the layer of a packet by its SSRC, or if that is unknown, by its RID. Packets have a RID until the first
+    /// report arrives at the sender (RFC 8852, section 3.1). Returns nil if neither is known.
     mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
         guard route.type == .video, layers[0].rid != nil else { return 0 }
         for index in layers.indices {

@@ -36,7 +36,7 @@ struct EVPCipherContext: ~Copyable {
     init(_ algorithm: Algorithm, _ direction: Direction = .encrypt) {
         guard let context = EVP_CIPHER_CTX_new(), let cipher = algorithm.cipher,
             EVP_CipherInit_ex(context, cipher, nil, nil, nil, direction.rawValue) == 1
-        else { fatalError("OpenSSL has no AES or no memory") }
+        else { fatalError("OpenSSL does not support AES or is out of memory") }
         self.context = context
         self.direction = direction
     }
@@ -46,7 +46,7 @@ struct EVPCipherContext: ~Copyable {
     /// Sets the key, which must have the length of the cipher's.
     func setKey(_ key: [UInt8]) {
         let keyed = EVP_CipherInit_ex(context, nil, nil, key, nil, direction.rawValue)
-        precondition(keyed == 1, "a key of the cipher's length")
+        precondition(keyed == 1, "the key must have the length of the cipher")
     }
 
     /// Begins a packet with its initialization vector, 12 bytes for GCM and 16 bytes for counter mode.

@@ -3,8 +3,8 @@ import COpenSSL
 
 /// AES-GCM by libipsec-mb (RFC 7714).
 ///
-/// The round keys and hash keys, 1 kB, are expanded with the first packet and kept, for RTP and for received RTCP,
-/// which viewers send ten times per second. Those for sent RTCP, once per second, are expanded for each packet.
+/// The round keys and hash keys (1 kB) are expanded with the first packet and kept. They are for RTP and for received
+/// RTCP, which viewers send ten times per second. Those for sent RTCP, once per second, are expanded for each packet.
 final class SRTPIPSecMBCipher {
     private static let tagLength = SRTPGCMCipher.tagLength
     /// The bytes of RTCP that are never encrypted: the first header and the SSRC of its sender.

@@ -56,8 +56,8 @@ struct SRTPIndexWindow {
     private static func word(_ index: UInt64) -> Int { Int(truncatingIfNeeded: index >> 6) & (words - 1) }
     private static func bit(_ index: UInt64) -> UInt64 { 1 << (index & 63) }
 
-    /// Returns the most likely 48-bit index of a sequence number: the one nearest to the highest index, with a rollover
-    /// counter that is not negative (RFC 3711, section 3.3.1).
+    /// Returns the most likely 48-bit index of a sequence number (RFC 3711, section 3.3.1). It is the one nearest to
+    /// the highest index, with a rollover counter that is not negative.
     func estimate(_ sequenceNumber: UInt16) -> UInt64 {
         guard !isEmpty else { return UInt64(sequenceNumber) }
         let distance = Int64(Int16(truncatingIfNeeded: Int(sequenceNumber) - Int(highest & 0xFFFF)))

@@ -24,8 +24,8 @@ struct SRTPInitializationVector {
         return vector
     }
 
-    /// Returns the initial counter block of counter mode: the salt shifted by 16 bits, combined with the SSRC shifted
-    /// by 64 and the index shifted by 16 bits (RFC 3711, section 4.1.1).
+    /// Returns the initial counter block of counter mode (RFC 3711, section 4.1.1). It combines the salt shifted by 16
+    /// bits, the SSRC shifted by 64 bits and the index shifted by 16 bits.
     func counter(ssrc: UInt32, index: UInt64) -> SRTPInitializationVector {
         var vector = self
         vector.high ^= UInt64(ssrc)

@@ -64,7 +64,7 @@ struct CameraClockTests {
         #expect(clock.time(stamp: nil, taken: Self.start, idle: .zero).time > first)
     }
 
-    @Test("gaps of the sequence numbers are lost frames; a counter that is reset, stands or wraps is none")
+    @Test("gaps of the sequence numbers are lost frames; a counter that is reset, does not change or wraps is none")
     func sequence() {
         var sequence = CaptureSequence()
         #expect([5, 6, 7].map { sequence.gap(before: $0) } == [0, 0, 0])

@@ -48,7 +48,7 @@ struct CameraFramesTests {
         #expect(frame.captureTime == Self.time && pictures.areIndependent && pictures.areDecoded)
     }
 
-    @Test("JPEG of an unexpected size is accepted when it comes a second time")
+    @Test("JPEG of an unexpected size is accepted when it is repeated")
     func otherSize() throws {
         let pictures = try CapturedFrames(Self.format(FourCC("MJPG")), passesThrough: false)
         let agreed = try StillImage.encode(Self.grey(100), as: .jpeg)

@@ -88,7 +88,7 @@ struct CameraLightMeterTests {
     func twilight(_ ambient: Double) {
         var room = Room(ambient: ambient)
         room.run(seconds: 3_600)
-        #expect(room.switches <= 20, "in an hour")
+        #expect(room.switches <= 20, "there are too many switches in an hour")
     }
 
     @Test("a hand in front of the camera for a moment does not turn the light on")

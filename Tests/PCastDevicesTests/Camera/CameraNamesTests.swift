@@ -94,7 +94,7 @@ struct CameraNamesTests {
         try tree.add(usb + "/3-2/3-2.1/3-2.1:1.2", bus: "usb", type: "usb_interface")
         let hub = try tree.node(usb + "/3-2/3-2.1/3-2.1:1.2/video4linux/video1", [:])
         #expect(hub.pathName == "pci-0000:02:00.0-usb-0:2.1:1.2")
-        #expect(hub.usbName == nil, "it says nothing of itself")
+        #expect(hub.usbName == nil, "the device has no properties")
         // A card in the machine has the same path for its audio.
         let card = try tree.node(
             "pci0000:00/0000:00:1c.0/0000:02:00.0/sound/card0", subsystem: "sound", ["number": "0"])

@@ -20,7 +20,7 @@ struct CameraNodeWatchTests {
     }
 
     @Test("cameras, sound cards and their permissions are reported; several simultaneous events, once")
-    func told() async throws {
+    func reportsDevices() async throws {
         let folder = try Folder()
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
         let watch = try DeviceNodeWatch(folder: folder.path) { continuation.yield() }
@@ -49,7 +49,7 @@ struct CameraNodeWatchTests {
     }
 
     @Test("other nodes are not reported, and nothing is reported after a stop")
-    func untold() async throws {
+    func otherNodesAreIgnored() async throws {
         let folder = try Folder()
         let count = Mutex(0)
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)

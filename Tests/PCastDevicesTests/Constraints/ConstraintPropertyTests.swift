@@ -35,7 +35,7 @@ struct ConstraintPropertyTests {
             case .selection(let selection):
                 count.selections += 1
                 let setting = try #require(oracle.setting(of: selection))
-                #expect(settings.contains(setting), "seed \(seed): the device cannot do it")
+                #expect(settings.contains(setting), "seed \(seed): the device does not support it")
                 #expect(oracle.unmetDemands(setting).isEmpty, "seed \(seed)")
                 let best = feasible.map(oracle.key).min { $0.lexicographicallyPrecedes($1) }
                 #expect(oracle.key(setting) == best, "seed \(seed): \(selection.explanation)")
@@ -102,7 +102,7 @@ struct ConstraintPropertyTests {
                     var fewer = oracle
                     fewer.constraints[capability]?.remove(at: index)
                     guard case .selection(let other) = solve(fewer.devices, fewer.constraints) else {
-                        Issue.record("seed \(seed): nothing is left without \(capability) \(list[index])")
+                        Issue.record("seed \(seed): no solution without \(capability) \(list[index])")
                         continue
                     }
                     let after = try #require(fewer.setting(of: other))

@@ -152,7 +152,7 @@ struct ConstraintSolverVideoTests {
         #expect(throws: ConstraintFailure.self) { try select([slow], [.frameRate: [.exact(wanted)]]) }
     }
 
-    @Test("an ideal size never selects the test pattern or the black picture instead of a camera")
+    @Test("an ideal size never selects the test pattern or black video instead of a camera")
     func hardwareFirst() throws {
         let devices = [Devices.blackPicture, Devices.testPicture, Devices.webcam]
         let wishes: DeviceConstraints = [.width: [.ideal(3_840)], .height: [.ideal(2_160)]]

@@ -302,7 +302,7 @@ struct DeviceCapabilityTests {
     }
 
     @Test(
-        "auto-focus modes locked, auto then locked and continuous: set where the camera has them, told where not",
+        "auto-focus modes locked, auto then locked and continuous are set if the camera has them, or reported",
         arguments: [AutoFocusMode.locked, .autoThenLocked, .continuous])
     func focus(_ mode: AutoFocusMode) throws {
         let wish: DeviceConstraints = [.autoFocusMode: [.ideal(.autoFocusMode(mode))]]

@@ -151,7 +151,7 @@ struct EchoPartsTests {
             }
         }
         let reference = PlayedReference(sound, transform: RealTransform(length: EchoBlock.transformLength))
-        #expect(!reference.resume(at: first, pace: 0), "nothing is aligned")
+        #expect(!reference.resume(at: first, pace: 0), "there is no alignment to resume")
         let (lag, pace) = (1_920.3, 2e-4)
         reference.align(lag: lag, at: first + 14_400, pace: pace)
         var worst = 0.0

@@ -33,7 +33,7 @@ struct SourceSlotTests {
         bench.isPlugged = false
         bench.latest.end(.vanished("unplugged"))
         guard case .failed(let reason) = await bench.end else {
-            Issue.record("it ended otherwise")
+            Issue.record("the source ended for another reason")
             return
         }
         #expect(reason.hasPrefix("unplugged"))

@@ -23,7 +23,7 @@ struct VideoInputTests {
         let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
         try input.start(
             deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } },
-            ended: { end in Issue.record("it ended: \(end)") })
+            ended: { end in Issue.record("the input ended: \(end)") })
         var last = MediaTime(ticks: -1, rate: .video)
         var sizes: [Dimensions] = []
         for await picture in pictures {
@@ -46,7 +46,7 @@ struct VideoInputTests {
         greedy.constraints[.width] = [DeviceConstraint(.number(20_000), kind: .min)]
         do throws(DeviceError) {
             try input.apply(greedy)
-            Issue.record("it was granted")
+            Issue.record("an unsatisfiable request was accepted")
         } catch {
             guard case .unmet(let failure) = error else {
                 Issue.record("\(error)")

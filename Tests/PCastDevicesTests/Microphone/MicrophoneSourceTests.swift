@@ -14,7 +14,7 @@ struct MicrophoneSourceTests {
         try source.start(
             deliver: { continuation.yield($0) },
             ended: { end in
-                Issue.record("it ended: \(end)")
+                Issue.record("the source ended: \(end)")
                 continuation.finish()
             })
         var frames: [AudioFrame] = []
@@ -27,7 +27,8 @@ struct MicrophoneSourceTests {
     }
 
     @Test(
-        "frames come at the rate of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
+        "frames arrive at the rate of the clock, also from a device that has none",
+        arguments: AudioChannelLayout.allCases
     )
     func pace(_ channels: AudioChannelLayout) async throws {
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration(channels: channels))
@@ -36,7 +37,7 @@ struct MicrophoneSourceTests {
         let frames = try await frames(of: source, count: 50)
         let passed = start.duration(to: .now)
         // The device initially had four periods.
-        #expect(passed > .milliseconds(900), "a second of sound came in \(passed)")
+        #expect(passed > .milliseconds(900), "a second of audio arrived in \(passed)")
         for (index, frame) in frames.enumerated() {
             #expect(frame.timestamp.ticks == Int64(index) * 960 && frame.channels == channels.channels)
             #expect(frame.samples == Array(repeating: 0, count: 960 * channels.channels))
@@ -53,7 +54,9 @@ struct MicrophoneSourceTests {
         unstarted.stop()
         let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
         let count = Mutex(0)
-        try source.start(deliver: { _ in count.withLock { $0 += 1 } }, ended: { _ in Issue.record("it was stopped") })
+        try source.start(
+            deliver: { _ in count.withLock { $0 += 1 } },
+            ended: { _ in Issue.record("a stopped source must not report an end") })
         while count.withLock({ $0 }) < 3 { await Task.yield() }
         source.stop()
         let after = count.withLock { $0 }
@@ -98,7 +101,7 @@ struct MicrophoneSourceTests {
         for device in devices {
             #expect(device.info.mediaType == .audio && !device.info.name.isEmpty)
             guard case .audio(let sound) = device.capabilities else {
-                Issue.record("\(device.info.id) is no source of sound")
+                Issue.record("\(device.info.id) is not an audio source")
                 continue
             }
             #expect(sound.canCancelEcho && sound.sampleRates == sound.sampleRates.sorted())

@@ -57,7 +57,7 @@ struct OrientationTests {
         var orientation = Orientation(turn: .clockwise90)
         for tilt in [65.0, 90, -65, -90] {
             orientation.feel(Self.gravity(turned: 0, leaned: tilt))
-            #expect(orientation.turn == .clockwise90, "leaned by \(tilt)")
+            #expect(orientation.turn == .clockwise90, "tilted by \(tilt)")
         }
         orientation.feel(Self.gravity(turned: 0, leaned: 55))
         #expect(orientation.turn == FrameRotation.none)

@@ -56,14 +56,14 @@ struct ScreenSourceTests {
         #expect(frame.shows(.white, atX: width / 2 + 2, y: height / 2 + 2))
     }
 
-    @Test("images come through shared memory if the server has it", arguments: [true, false])
+    @Test("images are transferred by shared memory if the server has it", arguments: [true, false])
     func sharedMemory(_ hasIt: Bool) throws {
         let server = try TestXServer(options: hasIt ? [] : ["-extension", "MIT-SHM"])
         let grabber = try ScreenGrabber(.init(display: server.display), showsPointer: true)
         let grab = grabber.grab(
             captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))
         guard case .picture = grab else {
-            Issue.record("no picture")
+            Issue.record("no frame was delivered")
             return
         }
         #expect(grabber.usesSharedMemory == hasIt)
@@ -159,7 +159,7 @@ struct ScreenSourceTests {
         }
     }
 
-    @Test("a hidden window keeps the last frame, and the next comes when it is visible again")
+    @Test("a hidden window keeps the last frame, and the next one follows when it is visible again")
     func hidden() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
@@ -213,7 +213,7 @@ struct ScreenSourceTests {
         #expect(moved.shows(.white, atX: 2, y: 2))
         client.deleteMonitor("right")
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
     }
@@ -273,13 +273,13 @@ struct ScreenSourceTests {
         _ = try #require(await frames.first { _ in true })
         server.end()
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
         #expect(Screens.enumerate(display: server.display).isEmpty)
         do throws(DeviceError) {
             _ = try ScreenSource(.init(display: server.display))
-            Issue.record("there is no server")
+            Issue.record("a screen source was created without an X server")
         } catch {
             guard case .notFound(_, let place) = error else {
                 Issue.record("\(error)")
@@ -298,7 +298,7 @@ struct ScreenSourceTests {
         ] {
             do throws(DeviceError) {
                 _ = try ScreenSource(try ScreenSpecification(text))
-                Issue.record("\(text) is there")
+                Issue.record("\(text) was found")
             } catch {
                 guard case .notFound(what, _) = error else {
                     Issue.record("\(error)")
@@ -358,7 +358,7 @@ struct ScreenSourceTests {
             deliver: { [weak source] _ in
                 source?.stop()
                 continuation.finish()
-            }, ended: { _ in Issue.record("it was stopped") })
+            }, ended: { _ in Issue.record("a stopped source must not report an end") })
         for await _ in stopped {}
         source.stop()
     }

@@ -69,7 +69,7 @@ struct XPointerTests {
         }
     }
 
-    @Test("a picture with fewer pixels than its size is not drawn")
+    @Test("an image with fewer pixels than its size is not drawn")
     func lying() {
         let pointer = XPointer(width: 3, height: 3, left: 0, top: 0, pixels: [0xFFFF_FFFF])
         #expect(Self.drawn(pointer, on: (0, 0, 0), Self.layouts[0]).allSatisfy { $0 == [0, 0, 0] })

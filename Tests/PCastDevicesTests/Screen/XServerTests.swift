@@ -69,7 +69,7 @@ struct XServerTests {
                 == nil)
     }
 
-    @Test("a mode's refresh rate comes from its clock, in hundredths")
+    @Test("a mode's refresh rate is computed from its clock, in hundredths")
     func refreshRates() {
         #expect(XRefreshRates.rate(clock: 148_500_000, columns: 2_200, rows: 1_125, flags: 0) == FrameRate(60))
         #expect(XRefreshRates.rate(clock: 173_000_000, columns: 2_576, rows: 1_120, flags: 0) == FrameRate(5_996, 100))

@@ -138,19 +138,19 @@ struct SystemAudioTests {
         let module = try #require(modules.first { $0.contains("sink_name=headphones") })
         try server.control("unload-module", String(try #require(module.split(separator: "\t").first)))
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
     }
 
-    @Test("a sound server that ends has vanished, and a later search finds none")
+    @Test("an audio server that ends is reported as vanished, and a later search finds none")
     func serverGone() async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(server: server.address))
         _ = try #require(await frames.first { _ in true })
         server.end()
         guard case .vanished = await frames.ending() else {
-            Issue.record("not vanished")
+            Issue.record("the source did not report that it vanished")
             return
         }
         #expect(SystemAudioOutputs.enumerate(server: server.address).isEmpty)
@@ -167,7 +167,7 @@ struct SystemAudioTests {
         }
     }
 
-    @Test("a sound server that hangs does not block a stop, and is reported to new clients")
+    @Test("an audio server that hangs does not block a stop, and is reported to new clients")
     func hanging() async throws {
         let server = try TestAudioServer()
         let frames = try Frames(SystemAudioSource(server: server.address))
@@ -177,7 +177,7 @@ struct SystemAudioTests {
         frames.source.stop()
         do throws(DeviceError) {
             _ = try SystemAudioSource(server: server.address)
-            Issue.record("it answered")
+            Issue.record("the audio server answered")
         } catch {
             guard case .faulty = error else {
                 Issue.record("\(error)")
@@ -197,7 +197,7 @@ struct SystemAudioTests {
                 count.withLock { $0 += 1 }
                 source?.stop()
                 continuation.finish()
-            }, ended: { _ in Issue.record("it was stopped") })
+            }, ended: { _ in Issue.record("a stopped source must not report an end") })
         for await _ in stopped {}
         source.stop()
         #expect(count.withLock { $0 } == 1)

@@ -25,8 +25,8 @@ extension EndToEnd {
                 _ = await otherScreen.sights.first()
                 let (shown, otherShown) = (stage.screen.sights.values.count, otherScreen.sights.values.count)
 
-                try await death(stage, browser)
-                try await onlooker(stage, browser)
+                try await pageCrash(stage, browser)
+                try await observer(stage, browser)
                 try await lies(stage, browser)
 
                 let pictures = stage.screen.sights
@@ -37,7 +37,7 @@ extension EndToEnd {
                 let gap = Self.longestGap(stage.screen, after: shown)
                 let otherGap = Self.longestGap(otherScreen, after: otherShown)
                 #expect(
-                    gap <= otherGap + StampedProgramme.rate / 2, "\(gap) pictures, and \(otherGap) without an overlay")
+                    gap <= otherGap + StampedProgramme.rate / 2, "\(gap) frames, and \(otherGap) without an overlay")
                 other.reset()
                 await other.settled()
 
@@ -71,7 +71,7 @@ extension EndToEnd {
         }
 
         /// Kills the page's process and loads the page again.
-        private func death(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func pageCrash(_ stage: OverlayStage, _ browser: Browser) async throws {
             let count = stage.classic.values.count
             try await browser.crash()
             let overlay = stage.overlay
@@ -88,7 +88,7 @@ extension EndToEnd {
         }
 
         /// Opens a second page without a token.
-        private func onlooker(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func observer(_ stage: OverlayStage, _ browser: Browser) async throws {
             try await browser.open(stage.viewerAddress, at: "onlooker")
             try await browser.wait(
                 for: "document.querySelector('#state').textContent.includes('Watching only')", at: "onlooker")

@@ -40,8 +40,8 @@ final class OverlayRollCall {
         }
         let isPassing = passing.contains(.playerState)
         let after = try await wire(since: before, isPassing)
-        #expect(after.sent == sent, "\(what): said by the page")
-        #expect(after.received == received, "\(what): told to the page")
+        #expect(after.sent == sent, "\(what): sent by the page")
+        #expect(after.received == received, "\(what): received by the page")
     }
 
     /// Expects that each message occurred once, whatever else occurred.

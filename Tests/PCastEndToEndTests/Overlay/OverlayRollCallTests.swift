@@ -11,7 +11,7 @@ extension EndToEnd {
         .timeLimit(.minutes(10)))
     struct OverlayRollCallTests {
         @Test("each notification arrives once at each kind of observer, and none is echoed to the page")
-        func rollCall() async throws {
+        func allNotifications() async throws {
             try await TestWorkspace.run { place in
                 let browser = try await Browser.start(in: place)
                 let stage = try await OverlayStage(try await StampedProgramme.make(seconds: 60, in: place))

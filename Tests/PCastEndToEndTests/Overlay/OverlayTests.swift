@@ -232,7 +232,7 @@ extension EndToEnd {
             let way = stage.frames.values.dropFirst(before)
             let steps = zip(way, way.dropFirst())
             #expect(steps.allSatisfy { $1.left >= $0.left - 2 && $1.width <= $0.width + 2 }, "\(way)")
-            #expect(way.contains { (8...152).contains($0.left) }, "there was something in between: \(way)")
+            #expect(way.contains { (8...152).contains($0.left) }, "there were intermediate values: \(way)")
         }
 
         /// Expects that there was no message without a cause.
@@ -269,7 +269,7 @@ extension EndToEnd {
             try await stage.heard(.playerError)
             try await stage.heard(.easeLiveError)
             try await stage.heard(.playerState) { $0 == .playerState(.stopped) }
-            #expect(stage.overlay.phase == .ready, "a warning destroys nothing")
+            #expect(stage.overlay.phase == .ready, "a warning does not close the overlay")
         }
 
         /// Expects that observers of both kinds received the same messages in the same order, and all 26 kinds.

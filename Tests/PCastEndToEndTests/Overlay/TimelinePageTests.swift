@@ -202,7 +202,7 @@ extension EndToEnd {
                 guard let id = note["id"].text, let at = note["at"].number, let gate = gates[id] else { continue }
                 let index = try #require(sights.lastIndex { Double($0.shown.millisecondsSinceEpoch) <= at })
                 let reach = try #require(programme.reach(of: Array(sights[...index].suffix(2))))
-                #expect(reach >= gate, "\(id) stood there at \(reach), and happened at \(gate)")
+                #expect(reach >= gate, "\(id) was shown at \(reach), and happened at \(gate)")
             }
         }
     }

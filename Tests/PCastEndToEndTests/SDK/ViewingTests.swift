@@ -103,7 +103,7 @@ extension EndToEnd {
                     #expect(frame.dimensions == Dimensions(width: 1_280, height: 720))
                     seen.append(stamp)
                 }
-                #expect(seen.count == 3, "the window shows no video that goes on")
+                #expect(seen.count == 3, "the window shows no advancing video")
                 // Without an audio device the stream is displayed nevertheless.
                 #expect(try await scene.ask("audio") == "audio false")
 

@@ -1,4 +1,4 @@
-"""What the two aiortc programs share: candidates on loopback, HTTP off the event loop, and what was negotiated."""
+"""The common code of the two aiortc programs: candidates on loopback, HTTP outside the event loop, negotiated values."""
 
 import asyncio
 import contextlib
@@ -13,9 +13,9 @@ CONNECT_TIMEOUT = 60
 
 
 def use_addresses(addresses, url):
-    """aioice leaves 127.0.0.1 out, and may see interfaces that the run shall not use: it gathers exactly these.
+    """Makes aioice gather exactly these addresses, because it omits 127.0.0.1 and may use other interfaces.
 
-    Where none are named, it is the address that this machine reaches the endpoint from.
+    Without addresses, it gathers the one from which this machine reaches the endpoint.
     """
     if not addresses:
         endpoint = urllib.parse.urlsplit(url)
@@ -28,19 +28,19 @@ def use_addresses(addresses, url):
 
 
 def peer_connection():
-    """A connection without ICE servers: the default configuration asks a public one."""
+    """Returns a connection without ICE servers. The default configuration uses a public one."""
     return aiortc.RTCPeerConnection(aiortc.RTCConfiguration(iceServers=[]))
 
 
 def prefer(transceiver, mime_type, capabilities):
-    """Offers `mime_type` first and keeps nothing else but retransmission."""
+    """Restricts the offer to `mime_type` and retransmission."""
     wanted = [codec for codec in capabilities.codecs if codec.mimeType.lower() in (mime_type.lower(), "video/rtx")]
     transceiver.setCodecPreferences(wanted)
 
 
 @contextlib.asynccontextmanager
 async def negotiated(connection, resource):
-    """Offers, posts, takes the answer, waits until connected; closes and deletes at the end."""
+    """Posts an offer, applies the answer and waits for the connection. Closes and deletes it at the end."""
     started = time.monotonic()
     changed = asyncio.Event()
     connection.on("connectionstatechange", changed.set)
@@ -61,8 +61,8 @@ async def negotiated(connection, resource):
 
 
 def security(transport):
-    """State of DTLS, its version and cipher, and the SRTP profile that it chose."""
-    session = transport._ssl  # aiortc has no public name for what OpenSSL agreed on
+    """Returns the state, version and cipher of DTLS, and the negotiated SRTP profile."""
+    session = transport._ssl  # aiortc has no public property for the values that OpenSSL negotiated
     profile = session.get_selected_srtp_profile() if session else b""
     return {
         "dtlsState": transport.state,
@@ -73,13 +73,13 @@ def security(transport):
 
 
 async def statistics(connection, kind_of_report):
-    """The reports of one type, by kind (audio, video)."""
+    """Returns the reports of one type, by kind (audio, video)."""
     reports = await connection.getStats()
     return {report.kind: report for report in reports.values() if report.type == kind_of_report}
 
 
 def codecs(connection):
-    """The codec that each m-line agreed on first."""
+    """Returns the first negotiated codec of each m-line."""
     agreed = {}
     for transceiver in connection.getTransceivers():
         names = [codec for codec in transceiver._codecs if not codec.mimeType.endswith("/rtx")]
@@ -89,7 +89,7 @@ def codecs(connection):
 
 
 async def be_abandoned(run, connection, resource, seconds):
-    """Connects, and waits until the platform has ended the connection, on which nothing comes."""
+    """Connects, and waits until the platform has closed the connection, on which it receives nothing."""
     async with negotiated(connection, resource):
         began = time.monotonic()
         while time.monotonic() < began + seconds and connection.connectionState == "connected":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends one request, and prints the status of its answer."""
+"""Sends one request and prints the status of its response."""
 
 import argparse
 import base64

@@ -1,4 +1,4 @@
-"""An application's backend: takes notifications over HTTP, and checks the signature of each after Standard Webhooks."""
+"""An application's backend that receives notifications over HTTP and verifies their signatures (Standard Webhooks)."""
 
 import base64
 import collections
@@ -13,7 +13,7 @@ SECRET = "whsec_" + base64.b64encode(b"a secret of thirty-two bytes, ok").decode
 
 
 class Backend(http.server.ThreadingHTTPServer):
-    """Listens on a free port of this machine from its making; keeps what came, in its order."""
+    """Listens on a free local port from its initialization, and stores the notifications in order of arrival."""
 
     daemon_threads = True
 
@@ -33,9 +33,9 @@ class Backend(http.server.ThreadingHTTPServer):
         return self.server_address[1]
 
     def take(self, headers, body):
-        """Keeps a notification; returns the status to answer, which is 503 now and then.
+        """Stores a notification and returns the status of the response, which is sometimes 503.
 
-        None is refused more than twice, for what follows a third time is a wait of half a minute and more.
+        No notification is rejected more than twice, because the third retry waits for half a minute or more.
         """
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         key = base64.b64decode(SECRET.removeprefix("whsec_"))

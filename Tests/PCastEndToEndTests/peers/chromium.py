@@ -19,36 +19,36 @@ FLAGS = [
     "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--metrics-recording-only",
     "--no-proxy-server", "--hide-scrollbars", "--window-size=1280,900",
-    # A page in the background is throttled; a measured one must not be.
+    # Chromium throttles pages in the background, which would change measurements.
     "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
     "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream=fps=30",
 ]
 LOOPBACK = "--allow-loopback-in-peer-connection"
-"""Candidates on loopback need this, and the media permission that the fake user interface gives."""
+"""Candidates on loopback require this, and the media permission that the fake user interface grants."""
 AUTOPLAY = "--autoplay-policy=document-user-activation-required"
-"""Sound needs a gesture, as in a browser that a person uses."""
+"""Audio requires a user gesture, as in a browser with default settings."""
 
 COMMAND_TIMEOUT = 60
 START_TIMEOUT = 60
-"""Of the first command: a browser whose files are not in memory yet reads some hundred megabytes first."""
+"""The timeout of the first command. A browser that is not in the page cache first reads several hundred megabytes."""
 
 
 class BrowserError(Exception):
-    """Chromium refused a command, a page threw, or a condition did not come true in time."""
+    """Chromium rejected a command, a page threw an exception, or a condition was not met within the timeout."""
 
 
 class DocumentGone(BrowserError):
-    """The document that was asked gave way to another one before it answered."""
+    """Another document replaced the one that evaluated the expression."""
 
     MESSAGES = ("Inspected target navigated or closed", "Execution context was destroyed.")
 
 
 class Chromium:
-    """One browser with a profile of its own; a context manager."""
+    """A browser with its own profile, as a context manager."""
 
     def __init__(self, *flags, executable=None, loopback=True):
-        """Without `loopback` it gathers ICE candidates as it is installed."""
+        """Starts the browser. Without `loopback`, it gathers ICE candidates with the installed configuration."""
         program = executable or shutil.which("chromium") or shutil.which("google-chrome")
         if program is None:
             raise BrowserError("there is no Chromium; scripts/peers installs it")
@@ -70,7 +70,7 @@ class Chromium:
 
     @staticmethod
     def _pipe(theirs):
-        """Our end and the browser's; its own is above 9, so that it is neither of those it shall become."""
+        """Returns the local end of a pipe and the browser's end, whose number is above 9 and so not its later one."""
         ends = os.pipe()
         high = fcntl.fcntl(ends[theirs], fcntl.F_DUPFD_CLOEXEC, 10)
         os.close(ends[theirs])
@@ -80,8 +80,8 @@ class Chromium:
         # The browser expects its pipe at descriptors 3 and 4. A shell moves them there: between fork and exec, Python
         # code is not safe. Not every shell can name descriptors above 9, hence /dev/fd.
         script = f'exec 3</dev/fd/{theirs_read} 4>/dev/fd/{theirs_write}; exec "$@"'
-        # In a group of its own, to be ended as one, but in our session: the kernel shares the processors between sessions
-        # first (sched(7), autogroup), and a browser with half of them for itself stops the programs that it watches.
+        # The browser has its own process group, which is ended as a whole, but the same session. The kernel divides the
+        # processors between sessions (sched(7), autogroup). With half of them, the browser would stall other programs.
         return subprocess.Popen(
             ["/bin/sh", "-c", script, "chromium", *command], pass_fds=(theirs_read, theirs_write),
             stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, process_group=0,
@@ -94,7 +94,7 @@ class Chromium:
         self.close()
 
     def command(self, method, session=None, timeout=COMMAND_TIMEOUT, **parameters):
-        """Sends one command and returns its result; events that come meanwhile go to their pages."""
+        """Sends one command and returns its result. Events that arrive meanwhile are passed to their pages."""
         self._number += 1
         number = self._number
         message = {"id": number, "method": method, "params": parameters}
@@ -113,12 +113,12 @@ class Chromium:
             self._deliver(answer)
 
     def tell(self, method, session):
-        """Sends a command that nobody answers."""
+        """Sends a command that has no response."""
         self._number += 1
         self._send(json.dumps({"id": self._number, "method": method, "sessionId": session}).encode() + b"\0")
 
     def pump(self, seconds):
-        """Lets events come for a while."""
+        """Receives events for a number of seconds."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -154,11 +154,11 @@ class Chromium:
 
     def _deliver(self, event):
         listener = self._listeners.get(event.get("sessionId"))
-        if listener and "method" in event:  # else the answer to what was only told
+        if listener and "method" in event:  # otherwise it is the response to a command sent by `tell`
             listener(event["method"], event["params"])
 
     def page(self, *scripts):
-        """A new empty page; `scripts` run in it before those of each document."""
+        """Opens an empty page, in which `scripts` run before those of each document."""
         target = self.command("Target.createTarget", url="about:blank")["targetId"]
         session = self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -170,14 +170,14 @@ class Chromium:
         return page
 
     def close(self):
-        """Ends the browser and removes its profile."""
+        """Terminates the browser and removes its profile."""
         try:
             self.command("Browser.close", timeout=5)
             self._process.wait(5)
         except (BrowserError, OSError, subprocess.TimeoutExpired):
             pass
         try:
-            os.killpg(self._process.pid, signal.SIGKILL)  # its group holds its children only
+            os.killpg(self._process.pid, signal.SIGKILL)  # the group contains only its child processes
         except ProcessLookupError:
             pass
         self._process.wait()
@@ -188,20 +188,20 @@ class Chromium:
 
 
 class Page:
-    """One tab."""
+    """A tab."""
 
     def __init__(self, browser, session):
         self._browser = browser
         self._session = session
         self._loaded = False
         self.problems = []
-        """Errors of the console and the network, and uncaught exceptions, as text."""
+        """The errors of the console and the network, and uncaught exceptions, as text."""
 
     def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
         return self._browser.command(method, session=self._session, timeout=timeout, **parameters)
 
     def take(self, method, parameters):
-        """Takes an event."""
+        """Handles an event."""
         if method == "Page.loadEventFired":
             self._loaded = True
         elif method == "Runtime.exceptionThrown":
@@ -215,7 +215,7 @@ class Page:
             self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".strip())
 
     def open(self, url, timeout=COMMAND_TIMEOUT):
-        """Goes to a page and waits until it is loaded."""
+        """Navigates to a page and waits until it is loaded."""
         self._loaded = False
         problem = self.command("Page.navigate", url=url).get("errorText")
         if problem:
@@ -227,7 +227,7 @@ class Page:
             self._browser.pump(0.02)
 
     def evaluate(self, expression, timeout=COMMAND_TIMEOUT):
-        """The value of a JavaScript expression; a promise is awaited."""
+        """Returns the value of a JavaScript expression. A promise is awaited."""
         answer = self.command(
             "Runtime.evaluate", timeout=timeout, expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
@@ -256,7 +256,7 @@ class Page:
         return value
 
     def wait(self, expression, timeout, what=None):
-        """Waits until the expression is true, of whichever document is there then, and returns its value."""
+        """Waits until the expression is true, also across navigations, and returns its value."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -275,7 +275,7 @@ class Page:
         self.wait(f"{frames}.then((now) => now >= {count})", timeout, f"{count} {field}")
 
     def text(self, selector):
-        """What an element shows, on one line; empty where it is hidden."""
+        """Returns the visible text of an element on one line, which is empty if the element is hidden."""
         shown = self.evaluate(f"""(() => {{
             const element = document.querySelector({json.dumps(selector)});
             return element?.checkVisibility() ? element.innerText : "";
@@ -283,11 +283,11 @@ class Page:
         return " ".join(shown.split())
 
     def rest(self, seconds):
-        """Leaves the page alone for a while."""
+        """Waits for a number of seconds."""
         self._browser.pump(seconds)
 
     def click(self, selector):
-        """Clicks the middle of an element with the mouse, as a person would: the page gets its user activation."""
+        """Clicks the center of an element with the mouse, which gives the page its user activation."""
         place = self.evaluate(f"""(() => {{
             const element = document.querySelector({json.dumps(selector)});
             if (!element) return null;
@@ -302,34 +302,34 @@ class Page:
                          clickCount=count, **place)
 
     def type(self, selector, text):
-        """Writes into a field, in the place of what stood there, as a person would who has chosen all of it."""
+        """Selects the whole content of a field and replaces it by keyboard input."""
         self.click(selector)
         self.evaluate(f"document.querySelector({json.dumps(selector)}).select()")
         self.command("Input.insertText", text=text)
 
     def press(self, key):
-        """Presses and lets go a key, such as Enter, Escape or Tab."""
+        """Presses and releases a key, such as Enter, Escape or Tab."""
         code = {"Enter": 13, "Escape": 27, "Tab": 9}[key]
         for kind in ("keyDown", "keyUp"):
             self.command("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                          **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
     def prefer(self, scheme):
-        """Has the page believe that its reader likes it light or dark."""
+        """Sets the color scheme that the user prefers: light or dark."""
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def kill(self):
-        """Ends the process that draws the page. Nobody answers that; opening a page again brings it back."""
+        """Terminates the renderer process of the page. The command has no response. Navigation starts a new process."""
         self._browser.tell("Page.crash", self._session)
 
     def resize(self, width, height, mobile=False):
-        """Gives the page another window size."""
+        """Sets the window size of the page."""
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                      mobile=mobile)
 
     def screenshot(self, path, whole=False):
-        """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
-        self.command("Page.bringToFront")  # a page behind another may never draw again
+        """Writes a screenshot of the page as PNG, with the scrolled content if `whole` is true."""
+        self.command("Page.bringToFront")  # a page behind another one may not render at all
         picture = self.command("Page.captureScreenshot", timeout=60, format="png", optimizeForSpeed=True,
                                captureBeyondViewport=whole, **({"clip": self._whole()} if whole else {}))
         with open(path, "wb") as file:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Headless Chromium, steered line by line: one JSON object a line on standard input, and an answer each on standard output.
+"""Controls headless Chromium by JSON objects, one per line of standard input, each with a response on standard output.
 
-{"id": 1, "do": "open", "page": "main", "url": "…"} and so on; the answer is {"event": "answer", "id": 1, "value": …} or has
-"error". Pages are made when they are named first. Input is the browser's own, as a person's hand makes it.
+A command is, e.g., {"id": 1, "do": "open", "page": "main", "url": "…"}. Its response is {"event": "answer", "id": 1,
+"value": …}, or has "error". A page is created when a command names it first. Input events are those of the browser.
 """
 
 import json
@@ -28,7 +28,7 @@ WIRE = """(() => {
     }
   };
 })()"""
-"""Notes all that goes over the page's WebSockets."""
+"""Records all messages of the page's WebSockets."""
 
 KEYS = {"ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
 
@@ -56,7 +56,7 @@ class Hand:
         page.click(order["selector"])
 
     def do_slide(self, order):
-        """Presses a slider somewhere along its length."""
+        """Clicks a slider at a fraction of its length."""
         page = self.page(order["page"])
         page.command("Page.bringToFront")
         box = page.evaluate(f"""(() => {{
@@ -84,7 +84,7 @@ class Hand:
         mouse("mouseReleased", end, 0)
 
     def do_press(self, order):
-        """A key, to what has the focus, or to an element that gets it."""
+        """Sends a key to the focused element, or to an element that is focused first."""
         page = self.page(order["page"])
         page.command("Page.bringToFront")
         if "selector" in order:
@@ -112,11 +112,11 @@ class Hand:
         return self.page(order["page"]).problems
 
     def do_crash(self, order):
-        """Kills the process that draws the page; nobody answers that."""
+        """Kills the renderer process of the page. The command has no response."""
         self.page(order["page"]).kill()
 
     def do_put(self, order):
-        """Asks a server, as a producer's program does."""
+        """Sends a request to a server, like the program of a producer."""
         request = urllib.request.Request(
             order["url"], method="PUT", data=order["body"].encode(), headers={"Authorization": "Bearer " + order["token"]})
         try:
@@ -137,7 +137,7 @@ def main():
             answer = {"event": "answer", "id": order["id"]}
             try:
                 answer["value"] = hand.do(order)
-            except Exception as problem:  # whatever it is, it is the answer
+            except Exception as problem:  # any error is the response
                 answer["error"] = f"{type(problem).__name__}: {problem}"
             print(json.dumps(answer), flush=True)
 

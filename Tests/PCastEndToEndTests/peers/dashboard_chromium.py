@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Uses the dashboard in headless Chromium as a person would: logs in, looks at streams, hands out a link, ends a stream.
+"""Tests the dashboard in headless Chromium: the login, the streams, a link for subscribers, and the end of a stream.
 
-Publishers are programs of their own (--program), the backend that is notified is in this one. With --screenshots it keeps a
-picture of every page in every state, by day, by night and on a telephone.
+Publishers are separate programs (--program). The notified backend is part of this program. With --screenshots it saves a
+screenshot of every page in every state, in light and dark mode and in the size of a phone.
 """
 
 import base64
@@ -24,7 +24,7 @@ WORDS = "Too loud for the neighbours"
 
 
 class Backend(http.server.ThreadingHTTPServer):
-    """Takes notifications at /good, wants no more of them at /gone until it is told to, and fails at /slow."""
+    """Accepts notifications at /good, answers 410 at /gone until this is changed, and fails at /slow."""
 
     daemon_threads = True
 
@@ -50,7 +50,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Publisher:
-    """`pcast publish` of the test picture."""
+    """A `pcast publish` process that publishes the test pattern."""
 
     def __init__(self, options, *arguments):
         command = [
@@ -89,7 +89,7 @@ class Publisher:
 
 
 class Story:
-    """One browser, and what happens in it."""
+    """A browser and the steps that it performs."""
 
     def __init__(self, run, options, browser):
         self.run, self.options, self.browser = run, options, browser
@@ -99,7 +99,7 @@ class Story:
         self.page.resize(*DESK)
 
     def ask(self, method, path, body=None):
-        """Asks the platform as the application's backend."""
+        """Sends a request to the platform as the application's backend."""
         credentials = base64.b64encode(f"{self.options.application}:{self.options.secret}".encode()).decode()
         request = urllib.request.Request(
             self.options.url + path, method=method, data=body and json.dumps(body).encode(),
@@ -109,7 +109,7 @@ class Story:
         return json.loads(text) if text.startswith("{") else text
 
     def keep(self, name, page=None, whole=True):
-        """Pictures of the page as it is, by day and by night, on a desk and on a telephone; `whole` with what is below."""
+        """Saves screenshots in both color schemes and two sizes, with the scrolled content if `whole` is true."""
         if not self.options.screenshots:
             return
         page = page or self.page
@@ -125,7 +125,7 @@ class Story:
         page.rest(0.2)
 
     def expect(self, name, expression, page=None, timeout=60):
-        """Notes a claim that comes true in time, or does not."""
+        """Records whether a condition is met within the timeout."""
         try:
             (page or self.page).wait(expression, timeout)
             self.run.check(name, True)
@@ -135,7 +135,7 @@ class Story:
     def card(self, stream):
         return f"document.querySelector('[data-stream=\"{stream}\"]')"
 
-    # The chapters.
+    # Steps
 
     def log_in(self):
         page = self.page
@@ -145,7 +145,7 @@ class Story:
         self.enter("not the secret")
         self.expect("a wrong secret is told", "document.getElementById('failure').textContent.includes('does not know')")
         self.keep("login-wrong")
-        page.problems.clear()  # the refusal stands in the console
+        page.problems.clear()  # the console contains the rejection
         self.enter(self.options.secret)
         self.expect("the right secret opens the dashboard", "!!document.getElementById('cards')")
 
@@ -281,11 +281,11 @@ class Story:
         self.expect(
             "it comes back by itself",
             "document.getElementById('state').textContent == 'live' && document.getElementById('problem').hidden")
-        page.problems.clear()  # requests that failed stand in the console
+        page.problems.clear()  # the console contains failed requests
 
     def leave(self):
         page = self.page
-        # The login ends elsewhere, as it does when it expires.
+        # Another client ends the login, with the same effect as its expiry.
         page.evaluate(
             "fetch('/dashboard/login', { method: 'DELETE', headers: { 'PCast-Dashboard': '1' } }).then((r) => r.status)")
         self.expect("a login that is over is told", "!document.getElementById('again')?.hidden")
@@ -301,7 +301,7 @@ class Story:
         self.expect("who signs out is out", "!!document.getElementById('login')")
 
     def other_pages(self):
-        """The states of watching and publishing that are left."""
+        """Tests the other states of the pages for watching and publishing."""
         page = self.browser.page(self.hook)
         page.resize(*DESK)
         url = self.options.url

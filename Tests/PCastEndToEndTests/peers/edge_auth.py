@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints a token made by the public EdgeAuth library, whose own program needs more than it installs."""
+"""Prints a token of the public EdgeAuth library. The library's own program has dependencies that it does not install."""
 
 import argparse
 import os

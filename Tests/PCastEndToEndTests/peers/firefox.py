@@ -23,10 +23,10 @@ from websockets.exceptions import ConnectionClosed  # noqa: E402
 from websockets.sync.client import connect  # noqa: E402
 
 PREFERENCES = {
-    # A fake camera and microphone, and no question whether the page may use them: as Chromium's fake capture.
+    # The camera and the microphone are fake, and the page may use them without a prompt, like Chromium's fake capture.
     "media.navigator.streams.fake": True,
     "media.navigator.permission.disabled": True,
-    # Nothing leaves the machine.
+    # Firefox makes no connections outside the machine.
     "app.update.enabled": False, "app.normandy.enabled": False, "app.shield.optoutstudies.enabled": False,
     "browser.region.network.url": "", "browser.safebrowsing.malware.enabled": False,
     "browser.safebrowsing.phishing.enabled": False, "datareporting.policy.dataSubmissionEnabled": False,
@@ -34,22 +34,22 @@ PREFERENCES = {
     "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False,
     "services.settings.server": "http://127.0.0.1:9/", "toolkit.telemetry.enabled": False,
     "toolkit.telemetry.reportingpolicy.firstRun": False,
-    # Nothing is opened beside the page.
+    # Firefox opens no other pages.
     "browser.shell.checkDefaultBrowser": False, "browser.startup.page": 0, "browser.aboutwelcome.enabled": False,
     "datareporting.policy.firstRunURL": "",
 }
-"""None of these changes how Firefox gathers ICE candidates."""
+"""The preferences. None of them changes how Firefox gathers ICE candidates."""
 
 COMMAND_TIMEOUT = 60
 START_TIMEOUT = 90
 
 
 class BrowserError(chromium.BrowserError):
-    """Firefox refused a command, a page threw, or a condition did not come true in time."""
+    """Firefox rejected a command, a page threw an exception, or a condition was not met within the timeout."""
 
 
 class Firefox:
-    """One browser with a profile of its own; a context manager."""
+    """A browser with its own profile, as a context manager."""
 
     def __init__(self, *flags, executable=None, preferences=None):
         path = executable or shutil.which("firefox-esr") or shutil.which("firefox")
@@ -65,7 +65,7 @@ class Firefox:
         self._number = 0
         self._messages = bytearray()
         self._socket = None
-        # In a group of its own, to be ended as one; see chromium.py.
+        # The browser has its own process group, which is ended as a whole (see chromium.py).
         self._process = subprocess.Popen(
             [path, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0",
              "--width", "1280", "--height", "900", *flags],
@@ -83,7 +83,7 @@ class Firefox:
             raise
 
     def _address(self):
-        """The address of the protocol, which Firefox writes to its standard error."""
+        """Returns the address of the protocol, which Firefox writes to its standard error."""
         deadline = time.monotonic() + START_TIMEOUT
         while True:
             found = re.search(rb"WebDriver BiDi listening on (ws://\S+)", self._messages)
@@ -106,7 +106,7 @@ class Firefox:
         self.close()
 
     def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
-        """Sends one command and returns its result; events that come meanwhile go to their pages."""
+        """Sends one command and returns its result. Events that arrive meanwhile are passed to their pages."""
         self._number += 1
         number = self._number
         try:
@@ -126,7 +126,7 @@ class Firefox:
             raise BrowserError(f"Firefox ended: {self._last_words()}") from error
 
     def pump(self, seconds):
-        """Lets events come for a while."""
+        """Receives events for a number of seconds."""
         deadline = time.monotonic() + seconds
         while (event := self._receive(deadline)) is not None:
             self._deliver(event)
@@ -139,7 +139,7 @@ class Firefox:
             return None
 
     def _drain(self):
-        """Reads what Firefox writes, so that its pipe never fills, and keeps the end of it."""
+        """Reads the output of Firefox, so that its pipe does not become full, and stores the end of it."""
         while select.select([self._process.stderr], [], [], 0)[0]:
             chunk = os.read(self._process.stderr.fileno(), 1 << 16)
             if not chunk:
@@ -154,8 +154,8 @@ class Firefox:
             page.take(event["method"], parameters)
 
     def page(self, *scripts):
-        """A new empty page; `scripts` run in it before those of each document."""
-        # A window of its own: what is behind another tab shows no pictures.
+        """Opens an empty page, in which `scripts` run before those of each document."""
+        # The page has its own window, because a page behind another tab shows no video frames.
         context = self.command("browsingContext.create", type="window")["context"]
         for script in scripts:
             self.command("script.addPreloadScript", functionDeclaration=f"() => {{ {script} }}", contexts=[context])
@@ -163,7 +163,7 @@ class Firefox:
         return page
 
     def close(self):
-        """Ends the browser and removes its profile."""
+        """Terminates the browser and removes its profile."""
         try:
             if self._socket:
                 self.command("browser.close", timeout=5)
@@ -172,7 +172,7 @@ class Firefox:
         except (BrowserError, OSError, ConnectionClosed, subprocess.TimeoutExpired):
             pass
         try:
-            os.killpg(self._process.pid, signal.SIGKILL)  # its group holds its children only
+            os.killpg(self._process.pid, signal.SIGKILL)  # the group contains only its child processes
         except ProcessLookupError:
             pass
         self._process.wait()
@@ -181,19 +181,19 @@ class Firefox:
 
 
 class Page:
-    """One tab."""
+    """A tab."""
 
     def __init__(self, browser, context):
         self._browser = browser
         self._context = context
         self.problems = []
-        """Errors of the console and the network, and uncaught exceptions, as text."""
+        """The errors of the console and the network, and uncaught exceptions, as text."""
 
     def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
         return self._browser.command(method, timeout=timeout, context=self._context, **parameters)
 
     def take(self, method, parameters):
-        """Takes an event."""
+        """Handles an event."""
         if method == "log.entryAdded" and parameters["level"] == "error":
             self.problems.append(f"{parameters['type']}: {parameters['text']}")
         elif method == "network.responseCompleted" and parameters["response"]["status"] >= 400:
@@ -201,7 +201,7 @@ class Page:
             self.problems.append(f"network: {response['status']} {response['url']}")
 
     def open(self, url, timeout=COMMAND_TIMEOUT):
-        """Goes to a page and waits until it is loaded."""
+        """Navigates to a page and waits until it is loaded."""
         self.command("browsingContext.navigate", url=url, wait="complete", timeout=timeout)
 
     def inside(self, expression):
@@ -241,7 +241,7 @@ class Page:
             self._browser.pump(0.05)
 
     def text(self, selector):
-        """What an element shows, on one line; empty where it is hidden."""
+        """Returns the visible text of an element on one line, which is empty if the element is hidden."""
         shown = self.evaluate(f"""(() => {{
             const element = document.querySelector({json.dumps(selector)});
             return element?.checkVisibility() ? element.innerText : "";
@@ -249,11 +249,11 @@ class Page:
         return " ".join(shown.split())
 
     def rest(self, seconds):
-        """Leaves the page alone for a while."""
+        """Waits for a number of seconds."""
         self._browser.pump(seconds)
 
     def click(self, selector):
-        """Clicks the middle of an element with the mouse, as a person would: the page gets its user activation."""
+        """Clicks the center of an element with the mouse, which gives the page its user activation."""
         place = self.evaluate(f"""(() => {{
             const element = document.querySelector({json.dumps(selector)});
             if (!element) return null;
@@ -269,7 +269,7 @@ class Page:
             ]}])
 
     def screenshot(self, path, whole=False):
-        """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
+        """Writes a screenshot of the page as PNG, with the scrolled content if `whole` is true."""
         picture = self.command("browsingContext.captureScreenshot", origin="document" if whole else "viewport")
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))

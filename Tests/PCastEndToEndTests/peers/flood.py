@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Floods a platform from another address of loopback: connections that say nothing, WebSockets that are opened and left,
-bodies that come byte by byte, requests and joins without end, and datagrams of strangers at the media port. Prints one
-object of what was taken, what was refused, and how many bytes went there and came back."""
+"""Floods a platform from another address of loopback: connections that send nothing, WebSockets that stay idle,
+bodies that are sent byte by byte, endless requests and joins, and datagrams of unknown sources to the media port. Prints
+one object with the accepted and the rejected attempts, and the numbers of bytes sent and received."""
 
 import argparse
 import asyncio
@@ -39,7 +39,7 @@ class Flood:
         return reader, writer
 
     async def hold(self, first, name):
-        """One connection that begins like this, and then sends a byte a second or nothing."""
+        """Opens a connection that sends these bytes, and then one byte per second or nothing."""
         while self.goes_on:
             try:
                 reader, writer = await self.connect()
@@ -71,7 +71,7 @@ class Flood:
             await asyncio.sleep(0.02)
 
     async def ask(self, request):
-        """Requests as fast as they are answered, each on a connection of its own."""
+        """Sends requests as fast as they are answered, each on its own connection."""
         while self.goes_on:
             try:
                 reader, writer = await self.connect()
@@ -105,7 +105,7 @@ class Flood:
         return b"\x16\xfe\xff" + b"\x00\x00" + b"\x00" * 6 + struct.pack("!H", len(record)) + record
 
     async def datagrams(self):
-        """From as many ports as there are turns."""
+        """Sends datagrams from a new port in each iteration."""
         while self.goes_on:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
                 port.bind((self.source, 0))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A way to a TCP server that can be shut: SIGUSR1 breaks every connection and refuses others, SIGUSR2 opens it again."""
+"""A TCP proxy that can be disabled: SIGUSR1 closes all connections and rejects new ones, and SIGUSR2 enables it again."""
 
 import argparse
 import json

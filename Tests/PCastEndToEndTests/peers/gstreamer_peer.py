@@ -1,6 +1,6 @@
-"""What the two GStreamer programs share: webrtcbin offered by HTTP, promises kept alive, and what was negotiated.
+"""The common code of the two GStreamer programs: webrtcbin with signaling over HTTP, promises, negotiated values.
 
-Run these in the namespace of namespace.sh: libnice never uses the interface `lo`, and multicasts SSDP where it can.
+The programs run in the namespace of namespace.sh, because libnice never uses the interface `lo` and multicasts SSDP.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import program
 CONNECT_TIMEOUT = 60
 STATISTICS = GstWebRTC.WebRTCStatsType
 CIPHERS = {0: None, 1: "SRTP_AES128_CM_SHA1_80"}
-"""GstDtlsSrtpCipher of 1.22, which knows AES in counter mode only; the authentication is HMAC-SHA1."""
+"""The values of GstDtlsSrtpCipher in 1.22, which has only AES in counter mode. The authentication is HMAC-SHA1."""
 
 Gst.init(None)
 
@@ -28,19 +28,19 @@ def version():
 
 
 class Negotiation:
-    """One webrtcbin in one pipeline, driven step by step on the default main context."""
+    """A webrtcbin in a pipeline, which runs step by step on the default main context."""
 
     def __init__(self, pipeline, resource):
         self.pipeline = pipeline
         self.webrtc = pipeline.get_by_name("webrtc")
         self.resource = resource
-        # The reply of a promise belongs to the promise: letting it go while the reply is read crashes.
+        # The promise owns its reply. A release of the promise while the reply is read would crash.
         self._promises = []
         self._bus = pipeline.get_bus()
 
     @contextlib.contextmanager
     def session(self):
-        """Plays, offers, posts, takes the answer, waits until connected; stops and deletes at the end."""
+        """Plays, posts an offer, applies the answer and waits for the connection. Stops and deletes it at the end."""
         started = time.monotonic()
         try:
             self.pipeline.set_state(Gst.State.PLAYING)
@@ -70,7 +70,7 @@ class Negotiation:
             raise RuntimeError("the connection failed")
 
     def _has_media(self):
-        """An offer made before every sending pad has its caps would leave that m-line out."""
+        """Waits for the caps of all sending pads, because an earlier offer would not contain their m-lines."""
         pads = [pad for pad in self.webrtc.sinkpads]
         return all(pad.get_current_caps() for pad in pads)
 
@@ -81,7 +81,7 @@ class Negotiation:
         return self.state() == GstWebRTC.WebRTCPeerConnectionState.CONNECTED
 
     def ask(self, signal, *values):
-        """Emits a signal of webrtcbin that answers by promise, and returns the reply."""
+        """Emits a signal of webrtcbin that replies by a promise, and returns the reply."""
         promise = Gst.Promise.new()
         self._promises.append(promise)
         self.webrtc.emit(signal, *values, promise)
@@ -94,7 +94,7 @@ class Negotiation:
         return reply
 
     def wait(self, deadline, condition, what):
-        """Runs the main context until the condition holds."""
+        """Runs the main context until the condition is met."""
         while not condition():
             if time.monotonic() > deadline:
                 raise RuntimeError(f"waited in vain for {what}")
@@ -116,7 +116,7 @@ class Negotiation:
             raise RuntimeError(f"{message.src.get_name()}: {error.message} ({detail})")
 
     def statistics(self, kind_of_report):
-        """The reports of one type, by kind (audio, video), as dictionaries."""
+        """Returns the reports of one type by kind (audio, video), as dictionaries."""
         reply = self.ask("get-stats", None)
         found = {}
         kinds = self._kinds()
@@ -130,7 +130,7 @@ class Negotiation:
         return found
 
     def _kinds(self):
-        """The kind of each SSRC, from the pads: in a bundle, the reports call all of them what the last m-line is."""
+        """Returns the kind of each SSRC from the pads. In a bundle, all reports have the kind of the last m-line."""
         kinds = {}
         for pad in self.webrtc.pads:
             caps = pad.get_current_caps()
@@ -140,7 +140,7 @@ class Negotiation:
         return kinds
 
     def security(self):
-        """State of DTLS and the SRTP cipher that it chose."""
+        """Returns the state of DTLS and the negotiated SRTP cipher."""
         figures = {"dtlsState": None, "srtpProfile": None}
 
         def look(element):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills a platform in the middle of publishes, again and again, and judges what the backend was told in the end."""
+"""Repeatedly kills a platform while it has publishers, and checks the notifications that the backend received."""
 
 import argparse
 import base64
@@ -26,7 +26,7 @@ OFFER = "\r\n".join([
 
 
 class Platform:
-    """A `pcast serve` that keeps its records in a directory."""
+    """A `pcast serve` process that stores its data in a directory."""
 
     def __init__(self, options, number):
         started = time.monotonic()
@@ -53,7 +53,7 @@ class Platform:
         return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60)
 
     def end(self, number):
-        """Ends it by a signal; returns the status of its end."""
+        """Ends the process by a signal and returns its exit status."""
         self.process.send_signal(number)
         status = self.process.wait(timeout=60)
         self.process.stdout.close()
@@ -62,7 +62,7 @@ class Platform:
 
 
 class Publishers:
-    """Some that publish one stream after the other until the platform is gone, and end every other one."""
+    """Publishers that publish one stream after another until the platform is killed, and end every second one."""
 
     def __init__(self, platform, round_number):
         self.told = []
@@ -86,7 +86,7 @@ class Publishers:
                     self.ended[stream] = reason
         except (OSError, urllib.error.URLError, ValueError):
             pass  # the platform was killed
-        except Exception as problem:  # such as an answer that was cut
+        except Exception as problem:  # such as a truncated response
             if self._platform.process.poll() is None:
                 raise problem
 
@@ -96,7 +96,7 @@ class Publishers:
 
 
 def unended(received, told):
-    """The streams that began, as far as anybody knows, and whose end the backend was not told."""
+    """Returns the streams that are known to have begun, and for which the backend received no end."""
     events = [(content["data"]["streamId"], content["what"]) for _, _, content in list(received)]
     return (set(told) | {stream for stream, _ in events}) - {stream for stream, what in events if what == "ended"}
 
@@ -137,7 +137,7 @@ def rounds(run, options):
             platform.request("PUT", "/pcast/application/studio/callback", json.dumps({
                 "callback": {"host": "127.0.0.1", "port": receiver.port}, "signingSecret": backend.SECRET})).read()
         publishers = Publishers(platform, number)
-        # One round at least has something to lose, however slow the machine is.
+        # At least one round must interrupt a stream, even on a slow machine.
         while number == 0 and not publishers.told:
             time.sleep(0.01)
         time.sleep(chance.uniform(0.02, 0.4))
@@ -146,10 +146,10 @@ def rounds(run, options):
         told += publishers.told
         ended.update(publishers.ended)
     platform = Platform(options, options.rounds)
-    # What the last one that was killed left behind may come back for a while, and does not.
+    # The streams of the last killed platform wait for their publishers until the end of the grace period.
     while b"pcast_streams_reconnecting 0\n" not in platform.request("GET", "/metrics").read():
         time.sleep(0.1)
-    # Their ends are written down behind that, and told behind that again.
+    # After that, the ends are stored, and then the notifications are sent.
     patience = time.monotonic() + 60
     while unended(receiver.received, told) and time.monotonic() < patience:
         time.sleep(0.1)

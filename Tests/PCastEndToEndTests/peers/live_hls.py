@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Serves a film as a programme that is being made: live_hls.py FOLDER SECONDS
+"""Serves a film as a live HLS stream: live_hls.py FOLDER SECONDS
 
-FOLDER has main.m3u8 of the whole film, with segments of a second or so; SECONDS of it are there at the beginning, the others as
-time goes, and all may be gone back to. Prints one line of JSON: the port, and when the first picture was made.
+FOLDER contains main.m3u8 of the whole film, with segments of about a second. SECONDS of it are available at the start,
+and the others in real time. No segment is removed. Prints one line of JSON: the port, and the time of the first frame.
 """
 import datetime
 import functools

@@ -1,11 +1,11 @@
 #!/bin/sh
-# machine_network.sh NAME WORD…: makes the network namespaces NAME, a machine with the interface "network", and
-# NAME-outside, another machine on the same link; prints "ready" and keeps them until it is ended. Then every process that
-# is left inside ends too. Nothing gets out of them. Commands join by namespace.sh.
+# machine_network.sh NAME WORD…: creates the network namespaces NAME, a machine with the interface "network", and
+# NAME-outside, another machine on the same link. It prints "ready" and removes them when it is terminated, with all
+# processes in them. They have no connection to the outside. Commands run in them by namespace.sh.
 #
-# The words say what the interface of NAME has from the beginning: v4 (10.77.0.2), v6 (2001:db8:77::2), route (a default
-# route of each family, through NAME-outside, which is 10.77.0.1 and 2001:db8:77::1). Each line on standard input adds
-# what its words say, and is answered with "ready".
+# The words are the configuration of NAME's interface: v4 (10.77.0.2), v6 (2001:db8:77::2), route (a default
+# route of each family, through NAME-outside, which is 10.77.0.1 and 2001:db8:77::1). Each line on standard input has
+# further words, and is answered with "ready".
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: machine_network.sh NAME WORD…" >&2; exit 2; }
@@ -68,7 +68,7 @@ $privileged ip netns add "$name-outside"
 machine link set lo up
 outside link set lo up
 machine link add network type veth peer name network netns "$name-outside"
-# Link-local addresses would be there by themselves; browsers do not use them.
+# The kernel would add link-local addresses, which browsers do not use.
 for space in "$name" "$name-outside"; do
     $privileged ip netns exec "$space" sysctl -q -w net.ipv6.conf.network.addr_gen_mode=1
 done
@@ -81,7 +81,7 @@ while read -r words; do
     # shellcheck disable=SC2086
     add $words
 done
-# Until a signal comes.
+# Waits for a signal.
 while :; do
     sleep 3600 >/dev/null 2>&1 &
     sleeping=$!

@@ -1,9 +1,9 @@
 #!/bin/sh
-# namespace.sh NAME COMMAND…: runs COMMAND in the sealed network namespace NAME and hands on its exit status.
+# namespace.sh NAME COMMAND…: runs COMMAND in the isolated network namespace NAME and exits with its status.
 #
-# Nothing gets out of it: it has the loopback interface, and a veth pair with both ends inside that carries 127.0.1.1,
-# because libnice (GStreamer) never uses the interface `lo`. IPv6 is off, else link-local candidates would appear.
-# Where NAME exists already, COMMAND joins it; who made it removes it, with every process that is left inside.
+# It has the loopback interface, and a veth pair with the address 127.0.1.1 and both ends inside the namespace, because
+# libnice (GStreamer) never uses the interface `lo`. IPv6 is disabled, because it would add link-local candidates.
+# If NAME exists, COMMAND runs in it. The process that created it removes it, with all processes in it.
 set -eu
 
 [ $# -ge 2 ] || { echo "usage: namespace.sh NAME COMMAND…" >&2; exit 2; }
@@ -18,7 +18,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 PATH=$PATH:/usr/sbin:/sbin
 
-# The command itself runs as who asked for it, with the same home and search path.
+# The command runs as the calling user, with the same home and search path.
 if [ -n "$privileged" ]; then
     set -- $privileged -u "#$(id -u)" env "HOME=$HOME" "PATH=$PATH" "XDG_CACHE_HOME=${XDG_CACHE_HOME:-}" "$@"
 fi
@@ -31,7 +31,7 @@ child=
 remove() {
     trap - EXIT INT TERM HUP
     if [ -n "$child" ]; then
-        # First as asked, so that programs can say goodbye; after two seconds without asking.
+        # SIGTERM lets programs end their sessions. After two seconds, SIGKILL follows.
         for signal in TERM TERM TERM TERM KILL; do
             inside=$($privileged ip netns pids "$name" 2>/dev/null || true)
             [ -n "$inside" ] || break
@@ -59,7 +59,7 @@ within ip address add 127.0.1.1/32 dev inside0
 within ip link set inside0 up
 within ip link set inside1 up
 
-# A command in the background would read /dev/null.
+# Without this, a command in the background would read /dev/null.
 exec 3<&0
 $privileged ip netns exec "$name" "$@" <&3 3<&- &
 child=$!

@@ -1,4 +1,4 @@
-"""An outage of the network that whoever started the program makes: told when to, and what has become of the session."""
+"""A network outage that the parent process causes on request. These functions report the effect on the session."""
 
 WATCH_STATE = """(() => {
     const state = document.getElementById("state");
@@ -6,14 +6,14 @@ WATCH_STATE = """(() => {
     new MutationObserver(() => pcastShown.push(state.textContent))
         .observe(state, { childList: true, characterData: true, subtree: true });
 })()"""
-"""Has the page keep what its badge says from now on: it may be back before it is asked again."""
+"""A script that records the texts of the page's status badge, because it may recover before the next query."""
 
 PATIENCE = 60
-"""Seconds within which a browser notices that nothing comes any more, and within which it is connected again."""
+"""The seconds within which a browser must detect that no packets arrive, and within which it must reconnect."""
 
 
 def rejoin(page):
-    """Waits until the page has lost what it watches, and shows it again by itself."""
+    """Waits until the page has lost its stream and shows it again without user action."""
     state = "document.getElementById('state').textContent"
     page.evaluate(WATCH_STATE)
     print("ready for an outage", flush=True)
@@ -25,7 +25,7 @@ def rejoin(page):
 
 
 def republish(page):
-    """Waits until the page has lost what it publishes, and publishes again by itself; returns the link to watch."""
+    """Waits until the page has lost its stream and publishes again without user action. Returns the link to watch."""
     state = "document.getElementById('state').textContent"
     page.evaluate(WATCH_STATE)
     print("ready for an outage", flush=True)
@@ -35,9 +35,9 @@ def republish(page):
 
 
 def sit_out(run, page, kind, count):
-    """Waits until the page's connection is interrupted and then there again, with frames: `count` of the video.
+    """Waits until the page's connection is interrupted and then restored, with `count` further video frames.
 
-    Checks that it is the same connection with the same keys, and that ICE has other credentials.
+    Checks that the connection and its keys are the same, and that the ICE credentials are new.
     """
     before = page.evaluate("pcastCredentials()")
     known = page.evaluate("pcastStates.length")

@@ -1,7 +1,7 @@
-"""The messages of the published protocol, as classes made at run time from the table below.
+"""The messages of the published protocol, as classes that are created at run time from the table below.
 
-The table says what the public Web SDK's source says of the messages that a client needs; nothing of this repository's
-own definitions is used, so that the two can disagree. A line is `message: number label type name, …`; labels are
+The table follows the public Web SDK's source for the messages that a client needs. It does not use this repository's
+definitions, so that a difference is detected. A line is `message: number label type name, …`. The labels are
 `!` required, `?` optional and `*` repeated (proto2).
 """
 
@@ -113,9 +113,9 @@ def _classes():
 
 
 CLASSES = _classes()
-"""By their full names, such as `pcast.Authenticate`."""
+"""The messages by their full names, such as `pcast.Authenticate`."""
 
 
 def message(name, **fields):
-    """A message of package `pcast`."""
+    """Returns the class of a message of the package `pcast`."""
     return CLASSES[f"pcast.{name}"](**fields)

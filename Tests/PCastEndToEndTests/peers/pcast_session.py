@@ -1,4 +1,4 @@
-"""A session of the published protocol: base64 of protobuf in the text frames of a WebSocket."""
+"""A session of the published protocol: protobuf in Base64 in the text frames of a WebSocket."""
 
 import asyncio
 import base64
@@ -10,11 +10,11 @@ import pcast_messages
 
 TIMEOUT = 60
 RESPONSE, EVENT = 1, 2
-"""Values of `messageType`."""
+"""The values of `messageType`."""
 
 
 class Session:
-    """Sends requests, and keeps what the platform tells unasked."""
+    """Sends requests and stores the events of the platform."""
 
     def __init__(self, socket):
         self.identifier = None
@@ -52,7 +52,7 @@ class Session:
                     self._told.notify_all()
 
     async def send(self, message):
-        """Sends a request; what is returned is its response to be awaited."""
+        """Sends a request and returns an awaitable for its response."""
         self._last += 1
         response = asyncio.get_running_loop().create_future()
         self._waiting[str(self._last)] = response
@@ -72,11 +72,11 @@ class Session:
         return message
 
     async def ask(self, name, **fields):
-        """Sends a request and awaits its response, which must say ok."""
+        """Sends a request and awaits its response, whose status must be ok."""
         return await (await self.send(pcast_messages.message(name, **fields)))
 
     async def authenticate(self, token):
-        """Sends `Authenticate`; what is returned is to be awaited, so that more can follow in the same flight."""
+        """Sends `Authenticate` and returns an awaitable, so that further requests can follow at once."""
         sent = await self.send(pcast_messages.message(
             "Authenticate", apiVersion=6, clientVersion="1.0", deviceId="aiortc", platform="Python",
             platformVersion="3", authenticationToken=token))
@@ -86,12 +86,12 @@ class Session:
         return asyncio.ensure_future(finish())
 
     async def end_of(self, stream):
-        """The reason for which a stream ended, once the platform has told."""
+        """Returns the reason of a stream's end after the platform has sent it."""
         async with self._told:
             await asyncio.wait_for(self._told.wait_for(lambda: stream in self.ended), TIMEOUT)
         return self.ended[stream]
 
     async def bye(self):
-        """Ends the session; the platform closes the connection then."""
+        """Ends the session. The platform then closes the connection."""
         await self.ask("Bye", sessionId=self.identifier, reason="done")
         await asyncio.wait_for(self._socket.wait_closed(), TIMEOUT)

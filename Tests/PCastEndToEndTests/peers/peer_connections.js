@@ -1,7 +1,7 @@
-// Runs before a page's own scripts: keeps its peer connections, so that a test can read their statistics.
+// Runs before the scripts of a page and stores its peer connections, so that a test can read their statistics.
 (() => {
   const connections = [];
-  /** What became of them, so that nothing is overlooked by who asks now and then. */
+  /** The state changes of the connections, so that a test that polls does not miss any. */
   const states = (window.pcastStates = []);
   const Original = window.RTCPeerConnection;
   window.RTCPeerConnection = class extends Original {
@@ -12,7 +12,7 @@
     }
   };
 
-  /** The newest connection's reports: by type and kind, with the codec's and the transport's fields that matter. */
+  /** Returns the reports of the newest connection by type and kind, with the used fields of codec and transport. */
   window.pcastStatistics = async () => {
     const connection = connections.at(-1);
     if (!connection) return null;
@@ -37,7 +37,7 @@
     };
   };
 
-  /** The newest connection's ICE user names, and the fingerprint of the other side's certificate. */
+  /** Returns the ufrags of the newest connection and the fingerprint of the peer's certificate. */
   window.pcastCredentials = () => {
     const { currentLocalDescription, currentRemoteDescription } = connections.at(-1);
     const find = (description, name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(description.sdp)?.[1].trim();
@@ -48,8 +48,8 @@
   };
 
   /**
-   * Reads the test picture's time strip (64 cells: a counter, 40 bits of UTC milliseconds, a CRC-8) of each picture
-   * that is shown from now on: its age, and how many had a strip that could not be read.
+   * Reads the time strip of the test pattern (64 cells: a counter, 40 bits of UTC milliseconds, a CRC-8) in each frame
+   * that is shown from now on. Stores the ages of the frames and the number of unreadable strips.
    */
   window.pcastMeasureLag = () => {
     const video = document.querySelector("video");
@@ -79,7 +79,7 @@
     video.requestVideoFrameCallback(next);
   };
 
-  /** The luma of the picture that the first video element shows, in 64 × 36 cells. */
+  /** Returns the luma of the current frame of the first video element, in 64 × 36 cells. */
   window.pcastPicture = () => {
     const video = document.querySelector("video");
     if (!video?.videoWidth) return null;

@@ -1,14 +1,14 @@
-"""Judges what a viewer decoded: whether the picture moves and whether there is sound."""
+"""Checks the decoded media of a viewer: whether the video changes and whether there is audio."""
 
 import array
 import math
 
 WIDTH, HEIGHT = 64, 36
-"""Pictures are judged at this size, as luma."""
+"""The size at which the luma of frames is compared."""
 
 
 class FrameJudge:
-    """Counts frames and the mean change of luma (0...255) from one to the next."""
+    """Counts frames and measures the mean change of luma (0...255) between consecutive frames."""
 
     def __init__(self):
         self.frames = 0
@@ -18,7 +18,7 @@ class FrameJudge:
         self._luma = 0.0
 
     def take(self, luma, width, height):
-        """Takes one picture's luma, scaled to WIDTH by HEIGHT, and the size that it was decoded with."""
+        """Adds the luma of a frame, scaled to WIDTH by HEIGHT, and its decoded size."""
         self.frames += 1
         self.size = (width, height)
         self._luma += sum(luma) / len(luma)
@@ -31,7 +31,7 @@ class FrameJudge:
         return self.frames >= 10 * seconds
 
     def report(self, run, seconds):
-        """Writes the figures and checks that frames came and moved."""
+        """Writes the metrics and checks that frames arrived and changed."""
         change = self._changes / max(1, self.frames - 1)
         run.figures.update(
             framesDecoded=self.frames, framesPerSecond=round(self.frames / seconds, 1), size=self.size,
@@ -41,7 +41,7 @@ class FrameJudge:
 
 
 class AudioJudge:
-    """The root mean square of 16-bit samples (full scale is 1), in all and of the loudest frame."""
+    """Measures the root mean square of 16-bit samples (full scale is 1), overall and of the loudest frame."""
 
     def __init__(self):
         self.frames = 0
@@ -50,7 +50,7 @@ class AudioJudge:
         self._samples = 0
 
     def take(self, samples):
-        """Takes the bytes of some milliseconds of sound."""
+        """Adds the bytes of an audio frame."""
         values = array.array("h")
         values.frombytes(samples[:len(samples) // 2 * 2])
         if not values:
@@ -66,7 +66,7 @@ class AudioJudge:
         return self.frames >= 40 * seconds
 
     def report(self, run, seconds):
-        """Writes the figures and checks that sound came and was not only silence."""
+        """Writes the metrics and checks that audio arrived and was not silent."""
         mean = math.sqrt(self._squares / max(1, self._samples)) / 32768
         run.figures.update(audioFrames=self.frames, audioRMS=round(mean, 5), audioPeakRMS=round(self.peak, 5))
         run.check("enough frames of sound were decoded", self.has(seconds))

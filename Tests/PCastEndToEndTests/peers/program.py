@@ -1,7 +1,7 @@
-"""What every peer program shares: its arguments, a hard time limit, and one JSON object as its last line.
+"""The common code of all peer programs: arguments, a hard time limit, and one JSON object as the last line.
 
-The exit status is 0 when everything that the program checks holds, and 1 otherwise; `failed` in the object names the
-checks that did not hold, or `error` says what went wrong.
+The exit status is 0 if all checks of the program pass, and 1 otherwise. In the object, `failed` lists the failed
+checks, or `error` states the error.
 """
 
 import argparse
@@ -13,21 +13,21 @@ import sys
 import time
 
 GRACE = 150
-"""Seconds beyond --seconds after which a program gives up: joining, starting a browser, saying goodbye."""
+"""The seconds in addition to --seconds until the time limit: for the join, the start of a browser, and the end."""
 
 
 class TimeLimit(BaseException):
-    """The hard time limit has passed. No `Exception`, so that no handler of a library swallows it."""
+    """The hard time limit has passed. This is not an `Exception`, so that no handler of a library catches it."""
 
 
 def environment():
-    """The Python environment that `scripts/peers` makes."""
+    """The Python environment that `scripts/peers` creates."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(cache, "pcast", "peers")
 
 
 def require(module, interpreter):
-    """Starts this program anew under `interpreter` where the running one does not have `module`."""
+    """Restarts this program with `interpreter` if the current one does not have `module`."""
     try:
         __import__(module)
         return
@@ -40,7 +40,7 @@ def require(module, interpreter):
 
 
 def arguments(description, url_help, seconds=10.0, positional=False):
-    """The arguments that every program has; the caller adds its own and parses."""
+    """Returns a parser with the common arguments. The caller adds its own arguments and parses."""
     parser = argparse.ArgumentParser(description=description)
     if positional:
         parser.add_argument("url", nargs="?", help=url_help)
@@ -55,12 +55,12 @@ def arguments(description, url_help, seconds=10.0, positional=False):
 
 
 def goes_on(options, deadline):
-    """Whether the time of --seconds is not over yet, or nobody has told the program that it is enough."""
+    """Returns whether the program continues: --seconds have not passed, or it has received no request to stop."""
     return time.monotonic() < deadline or options.until_told and not select.select([sys.stdin], [], [], 0)[0]
 
 
 class Program:
-    """One run: gathers figures and checks, and ends with the JSON object."""
+    """A run, which collects metrics and checks and ends with the JSON object."""
 
     def __init__(self, peer, seconds):
         self.figures = {"peer": peer}
@@ -68,12 +68,12 @@ class Program:
         self._limit = seconds + GRACE
         signal.signal(signal.SIGALRM, self._expire)
         signal.signal(signal.SIGTERM, self._terminate)
-        # Who starts this program may do so from a thread that blocks signals, and that is inherited.
+        # The parent may start this program from a thread that blocks signals, and the program inherits this.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM, signal.SIGINT, signal.SIGTERM})
         signal.setitimer(signal.ITIMER_REAL, self._limit)
 
     def check(self, name, holds):
-        """Notes a claim under the name that `failed` gives it when it does not hold."""
+        """Records a check with the name that `failed` contains if the check fails."""
         if not holds:
             self._failed.append(name)
 
@@ -86,14 +86,14 @@ class Program:
             error = f"not done after {self._limit:.0f} s"
         except KeyboardInterrupt:
             error = "interrupted"
-        except Exception as problem:  # whatever it is, it is the result of this run
+        except Exception as problem:  # any error is the result of this run
             error = f"{type(problem).__name__}: {problem}"
         signal.setitimer(signal.ITIMER_REAL, 0)
         result = {"ok": error is None and not self._failed, **self.figures, "failed": self._failed}
         if error is not None:
             result["error"] = error
         print(json.dumps(result), flush=True)
-        # Threads of media libraries may still run; nothing of theirs matters any more.
+        # Threads of media libraries may still run, but their results are not needed.
         os._exit(0 if result["ok"] else 1)
 
     def _expire(self, *_):

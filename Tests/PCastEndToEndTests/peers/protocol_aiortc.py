@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Authenticates, publishes and subscribes by the published protocol, with both ways of offering.
+"""Authenticates, publishes and subscribes with the published protocol, with offers of the client and of the platform.
 
-Tokens are phenix-edge-auth's, messages protobuf's own, media aiortc's: nothing of this repository's code takes part.
-In the first round the publisher offers, inside `SetupStream` and in one flight with `Authenticate`, and the viewer
-answers the platform's offer; in the second it is the other way round.
+Tokens are made by phenix-edge-auth, messages by protobuf, and media by aiortc. No code of this repository is used.
+In the first round the publisher offers in `SetupStream`, which it sends together with `Authenticate`, and the viewer
+answers the platform's offer. In the second round, the roles are exchanged.
 """
 
 import program
@@ -37,7 +37,7 @@ def description(kind, text):
 
 
 class Stream:
-    """One stream of a session, published or viewed."""
+    """A published or viewed stream of a session."""
 
     def __init__(self, session, connection, is_publishing):
         self.session = session
@@ -49,9 +49,9 @@ class Stream:
         self.configuration = None
 
     async def offer(self, stream_token, **origin):
-        """The client's offer inside `SetupStream`: the answer comes with the response, one round trip later.
+        """Sends the client's offer in `SetupStream`. The response contains the answer, one round trip later.
 
-        The session may still be unnamed: what is sent in one flight with `Authenticate` belongs to it.
+        The session may still have no identifier: requests that follow `Authenticate` at once belong to its session.
         """
         await self.connection.setLocalDescription(await self.connection.createOffer())
         remote = pcast_messages.message(
@@ -67,7 +67,7 @@ class Stream:
         await self.connection.setRemoteDescription(aiortc.RTCSessionDescription(answer.sdp, "answer"))
 
     async def answer(self, stream_token, **origin):
-        """The platform's offer, answered by `SetRemoteDescription`, and candidates after it."""
+        """Answers the platform's offer by `SetRemoteDescription`, and then sends candidates."""
         wish = pcast_messages.message(
             "CreateOfferDescription", streamId="", options=["upload" if self.is_publishing else "download", "aiortc"])
         create = pcast_messages.message(
@@ -95,7 +95,7 @@ class Stream:
             await self._trickle()
 
     async def _trickle(self):
-        """aiortc gathers all at once, so there is one batch, which is complete."""
+        """Sends the candidates in one complete batch, because aiortc gathers all of them at once."""
         candidates = []
         lines = self.connection.localDescription.sdp.splitlines()
         section = -1
@@ -162,7 +162,7 @@ def authentication(options):
 
 
 class Round:
-    """The figures and checks of one round, under its name."""
+    """Writes the metrics and checks of one round under its name."""
 
     def __init__(self, run, name):
         self.figures = run.figures.setdefault(name, {})
@@ -174,7 +174,7 @@ class Round:
 
 
 async def play(part, options, publisher_offers):
-    """One publisher and one viewer, each in a session of its own, for the seconds that are wanted."""
+    """Runs a publisher and a viewer, each in its own session, for the given seconds."""
     async with pcast_session.Session.open(options.url) as one, pcast_session.Session.open(options.url) as other:
         flight = await one.authenticate(authentication(options))
         published = await publish(one, options, publisher_offers, flight)
@@ -188,7 +188,7 @@ async def play(part, options, publisher_offers):
             viewerState=viewed.connection.connectionState, codecs=aiortc_peer.codecs(viewed.connection),
             **aiortc_peer.security(viewed.connection.getTransceivers()[0].receiver.transport))
         part.check("each has a session of its own", one.identifier and other.identifier not in (None, one.identifier))
-        # Phenix's Web SDK makes no RTCBundlePolicy of this enumeration's names.
+        # Phenix's Web SDK cannot convert the names of this enumeration to an RTCBundlePolicy.
         part.check("rtcConfiguration has no bundle policy", not any(
             stream.configuration.HasField("bundlePolicy") for stream in (published, viewed)))
         part.check("rtcConfiguration requires rtcp-mux", all(

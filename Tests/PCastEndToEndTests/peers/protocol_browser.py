@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Publishes and subscribes in a browser with the platform's offers, as Phenix's public Web SDK does.
 
-This program speaks the published protocol; the page has an RTCPeerConnection for each stream, made with the platform's
-rtcConfiguration as it comes. At the end the page closes the publisher's connection first, and DestroyStream follows.
+This program uses the published protocol. The page has an RTCPeerConnection for each stream, with the unchanged
+rtcConfiguration of the platform. At the end, the page closes the publisher's connection before DestroyStream.
 """
 
 import program
@@ -48,7 +48,7 @@ def call(page, function, *parameters):
 
 
 def configuration(message):
-    """As the public Web SDK makes one: words are the names of values without the name of their enumeration."""
+    """Returns a configuration like the public Web SDK: values are named without the name of their enumeration."""
     made = {"iceServers": [
         {"urls": list(server.urls), "username": server.username, "credential": server.credential}
         for server in message.iceServers]}
@@ -61,7 +61,7 @@ def configuration(message):
 
 
 async def join(session, page, name, way, stream_token, **origin):
-    """One stream by the platform's offer; returns its ID and the offer."""
+    """Sets up a stream with the platform's offer and returns its ID and the offer."""
     wish = pcast_messages.message("CreateOfferDescription", streamId="", options=[way])
     create = pcast_messages.message(
         "CreateStream", sessionId=session.identifier, createOfferDescription=wish, **origin)
@@ -105,12 +105,12 @@ def play(run, options):
     if options.browser == "chromium":
         browser = chromium.Chromium()
     else:
-        import firefox  # it needs a package that Chromium's driver does without
+        import firefox  # it needs a package that Chromium's driver does not need
         browser = firefox.Firefox(preferences={"media.peerconnection.ice.loopback": True})
     with browser:
         run.figures["peer"] = browser.version
         page = browser.page()
-        # Any document of the platform's origin, where the camera is permitted.
+        # This may be any document of the platform's origin, for which the camera is permitted.
         page.open(f"{options.url}/healthz")
         page.evaluate(f"(0, eval)({json.dumps(PAGE)})")
         try:

@@ -88,7 +88,7 @@ def publish(run, options):
             if options.screenshot:
                 page.screenshot(options.screenshot)
             run.figures["problems"] = page.problems
-        # Requests that fail during an outage stand in the console.
+        # The console contains the requests that failed during the outage.
         run.check("no errors in the console", options.outage or options.restart or not page.problems)
         page.click("#stop")
         page.wait(f"{state} == 'not publishing'", 60, "the page to stop")

@@ -1,10 +1,10 @@
-"""A web server and an RTSP server that send their clients on to where they must not go.
+"""A web server and an RTSP server that redirect their clients to forbidden addresses.
 
 usage: redirections.py FILM
 
-Serves on 127.0.0.1 /film.mp4, /redirect, /list.m3u8 and /proxy.m3u8 (which name two places each) and an RTSP server that redirects; listens
-on 127.0.0.2 for whoever goes there. Tells {"event": "listening", "http": PORT, "rtsp": PORT}, then {"event": "asked",
-"path": PATH} for each request and {"event": "reached"} for each connection to where nobody may go.
+Serves /film.mp4, /redirect, /list.m3u8 and /proxy.m3u8 (two addresses each) on 127.0.0.1, and RTSP redirects. Listens
+on 127.0.0.2, the forbidden address. Prints {"event": "listening", "http": PORT, "rtsp": PORT}, then {"event": "asked",
+"path": PATH} for each request, and {"event": "reached"} for each connection to the forbidden address.
 """
 
 import http.server
@@ -73,7 +73,7 @@ def main(film):
                 self.end_headers()
             elif self.path.startswith("/list") or self.path.startswith("/proxy"):
                 lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:2", "#EXT-X-MEDIA-SEQUENCE:0"]
-                # The second is a protocol of libavformat's own, which connects by itself.
+                # The second one is a protocol of libavformat, which opens its own connection.
                 lists = {
                     "/list.m3u8": (f"http://127.0.0.2:{port}/a.ts", "http://169.254.169.254/latest/b.ts"),
                     "/proxy.m3u8": (f"httpproxy://127.0.0.2:{port}/a.ts", f"tcp://127.0.0.2:{port}/a.ts"),
@@ -109,6 +109,6 @@ def main(film):
     server.serve_forever()
 
 
-# Whoever starts this may block the signal that ends it.
+# The parent process may block the signal that ends this program.
 signal.pthread_sigmask(signal.SIG_SETMASK, [])
 main(os.path.abspath(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""The client's side of WHIP (RFC 9725) and WHEP over urllib: post an offer, get the answer, delete the resource."""
+"""A client of WHIP (RFC 9725) and WHEP with urllib, which posts an offer, reads the answer and deletes the resource."""
 
 import urllib.error
 import urllib.parse
@@ -8,11 +8,11 @@ TIMEOUT = 60
 
 
 class Refused(Exception):
-    """The endpoint answered something else than success."""
+    """The endpoint did not answer with success."""
 
 
 class Resource:
-    """One WHIP or WHEP session at the endpoint."""
+    """A WHIP or WHEP session at the endpoint."""
 
     def __init__(self, url, token=None):
         self._url = url
@@ -40,7 +40,7 @@ class Resource:
         return self.answer
 
     def delete(self):
-        """Ends the session; returns the status, or None where there is none to end."""
+        """Ends the session and returns the status, or None if there is no session."""
         if self.address is None:
             return None
         try:

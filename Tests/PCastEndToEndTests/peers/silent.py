@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A server that takes connections and never says a word. Prints its port."""
+"""A server that accepts connections and never sends data. Prints its port."""
 
 import socket
 

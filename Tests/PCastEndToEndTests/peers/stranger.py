@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Another machine on the link: asks a media port for an answer in every way that it knows, and judges that none comes.
+"""Acts as another machine on the link: sends requests of all kinds to a media port and checks that none is answered.
 
-`--local` turns it round: it is on the machine itself, and both kinds of connection have to be possible.
+With `--local` it runs on the same machine, and both kinds of connection must be possible.
 """
 
 import os
@@ -12,12 +12,12 @@ import program
 
 
 def binding_request():
-    """A STUN binding request without credentials (RFC 8489, section 5)."""
+    """Returns a STUN binding request without credentials (RFC 8489, section 5)."""
     return struct.pack("!HHI", 1, 0, 0x2112A442) + os.urandom(12)
 
 
 def datagram(run, address, port, name):
-    """Sends what anybody could send, and waits for anything in return, an ICMP error included."""
+    """Sends unauthenticated datagrams and waits for any response, including an ICMP error."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as client:
         client.connect((address, port))
@@ -36,7 +36,7 @@ def datagram(run, address, port, name):
 
 
 def connection(run, address, port, name):
-    """Tries to connect; returns what came of it."""
+    """Tries to connect and returns the result."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as client:
         client.settimeout(1.5)

@@ -1,9 +1,9 @@
 #!/bin/sh
-# two_networks.sh NAME: makes the sealed network namespaces NAME-server and NAME-client, joined by two links, says
-# "ready" and keeps them until it is ended; then every process that is left inside ends too.
+# two_networks.sh NAME: creates the isolated network namespaces NAME-server and NAME-client with two links between them,
+# and prints "ready". When it is terminated, it removes them with all processes in them.
 #
-# The server is 10.9.0.1, whichever way it is come by; the client is 10.1.0.2 on the interface first and 10.2.0.2 on
-# second, and prefers the first. Commands join by namespace.sh.
+# The server is 10.9.0.1 on both links. The client is 10.1.0.2 on the interface first and 10.2.0.2 on
+# second, and prefers the first one. Commands run in them by namespace.sh.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: two_networks.sh NAME" >&2; exit 2; }
@@ -45,7 +45,7 @@ $privileged ip netns add "$name-client"
 for side in server client; do
     for interface in all default; do
         $side sysctl -q -w "net.ipv6.conf.$interface.disable_ipv6=1" 2>/dev/null || true
-        # What comes by one link may be answered by the other.
+        # A datagram from one link may be answered on the other.
         $side sysctl -q -w "net.ipv4.conf.$interface.rp_filter=0"
     done
     $side ip link set lo up
@@ -62,7 +62,7 @@ for link in first second; do
     number=$((number + 1))
 done
 echo ready
-# Until a signal comes.
+# Waits for a signal.
 while :; do
     sleep 3600 >/dev/null 2>&1 &
     sleeping=$!

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Uses the pages of a platform on loopback in a browser as it is installed, and judges what a person sees.
+"""Tests the pages of a platform on loopback in a browser with its default settings, and checks the visible state.
 
-It publishes on /publish and watches that stream on /watch/STREAM; with --stream it watches that one alone. Nothing
+It publishes on /publish and watches that stream on /watch/STREAM. With --stream it only watches that stream. No setting
 changes how the browser gathers ICE candidates.
 """
 
@@ -34,14 +34,14 @@ MESSAGE = """(() => {
 def start(options):
     if options.browser == "chromium":
         return chromium.Chromium(*options.flag, loopback=False)
-    import firefox  # it needs a package that Chromium's driver does without
-    # The person has allowed camera and microphone for good.
+    import firefox  # it needs a package that Chromium's driver does not need
+    # The user has permanently allowed the camera and the microphone.
     allowed = {f"permissions.default.{device}": 1 for device in ("camera", "microphone")} if options.allowed else {}
     return firefox.Firefox(*options.flag, preferences=allowed)
 
 
 def settle(page, options, states, what):
-    """Waits for a state of the page, or for the message that is expected; returns the message."""
+    """Waits for a state of the page or for the expected message, and returns the message."""
     connected = f"{json.dumps(states)}.includes(document.getElementById('state').textContent)"
     condition = connected
     if options.message:
@@ -78,7 +78,7 @@ def watch(run, browser, options, stream):
     page.open(f"{options.url}/watch/{urllib.parse.quote(stream, safe='')}")
     run.figures["watchMessage"] = settle(page, options, ["live"], "the page to be live")
     if options.comes_back:
-        # What the browser lacks comes: the page shall go on by itself.
+        # The missing network is added, and the page must continue without user action.
         print("waiting", flush=True)
         sys.stdin.readline()
         page.wait("document.getElementById('state').textContent == 'live'", options.join, "the page to go on by itself")
@@ -106,7 +106,7 @@ def measure(run, page, seconds):
 
 
 def listen(run, page):
-    """The message stays, and the audio plays below it."""
+    """Checks that the message remains and that the audio plays."""
     page.wait("document.getElementById('state').textContent == 'live'", 60, "the audio to be live")
     page.click("#unmute")
     began = page.evaluate("document.getElementById('video').currentTime")

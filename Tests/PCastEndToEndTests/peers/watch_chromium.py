@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens a /watch/… page in headless Chromium, turns its sound on with a click, and measures what it plays."""
+"""Opens a /watch/… page in headless Chromium, enables its audio with a click, and measures the playback."""
 
 import os
 import statistics
@@ -15,16 +15,16 @@ VIDEO_BOX = """(() => {
     const box = document.getElementById("video").getBoundingClientRect();
     return [box.x, box.y, box.width, box.height].map(Math.round);
 })()"""
-"""Where the picture stands in a screenshot: left, top, width, height."""
+"""A script that returns the position of the video in a screenshot: left, top, width, height."""
 
 
 def with_token(url, token):
-    """The address with the token in its fragment, as a link that is handed to a person has it."""
+    """Returns the address with the token in its fragment, like a link for viewers."""
     return f"{url}#token={urllib.parse.quote(token, safe='')}" if token else url
 
 
 def picture_change(page):
-    """The mean change of luma (0...255) between two pictures, 300 ms apart."""
+    """Returns the mean change of luma (0...255) between two frames with a distance of 300 ms."""
     before = page.evaluate("pcastPicture()")
     page.rest(0.3)
     after = page.evaluate("pcastPicture()")
@@ -115,9 +115,9 @@ def watch(run, options):
             if options.screenshot:
                 page.screenshot(options.screenshot)
             run.figures["problems"] = page.problems
-        # Requests that fail during an outage stand in the console.
+        # The console contains the requests that failed during the outage.
         run.check("no errors in the console", options.outage or not page.problems)
-        page.open("about:blank")  # the page deletes its session when it is left
+        page.open("about:blank")  # the page deletes its session when it is closed
         page.rest(0.3)
 
 

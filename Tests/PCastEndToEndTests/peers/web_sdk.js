@@ -1,6 +1,6 @@
 "use strict";
 
-// What a page does with Phenix's public Web SDK: each function is a step, and each callback of the SDK is noted.
+// The steps of a page with Phenix's public Web SDK. Each function is a step, and each callback of the SDK is recorded.
 
 const webSDK = { notes: [], pcasts: {}, streams: {}, express: {}, connections: [], sockets: [] };
 
@@ -28,9 +28,9 @@ const webSDK = { notes: [], pcasts: {}, streams: {}, express: {}, connections: [
     uri, disableConsoleLogging: true, disableMultiplePCastInstanceWarning: true, features: ["real-time"],
   });
 
-  // Begins a step: callbacks before it are no longer waited for.
+  // Begins a step. Earlier callbacks are ignored.
   webSDK.step = () => { webSDK.first = webSDK.notes.length; };
-  // The SDK of 2020 wants a list of capabilities beside a token, and later ones reject it.
+  // The SDK of 2020 requires a list of capabilities in addition to a token, which later ones reject.
   const capabilities = () => sdk().lowLevel.PCast.prototype.getObservableSessionId ? {} : { capabilities: [] };
 
   webSDK.noted = (who, what, ...values) => webSDK.notes.slice(webSDK.first).some((entry) =>
@@ -99,7 +99,7 @@ const webSDK = { notes: [], pcasts: {}, streams: {}, express: {}, connections: [
   webSDK.limit = (stream, bitrate) => { webSDK.streams[stream].limit = webSDK.streams[stream].publisher.limitBandwidth(bitrate); };
   webSDK.liftLimit = (stream) => webSDK.streams[stream].limit.dispose();
 
-  // What a publisher's encoder of video aims at, in bits per second, and the frames that it has sent.
+  // Returns the target bit rate of a publisher's video in bits per second, and the number of sent frames.
   webSDK.sent = async (stream) => {
     for (const entry of (await webSDK.streams[stream].connection.getStats()).values()) {
       if (entry.type === "outbound-rtp" && entry.kind === "video") return [entry.targetBitrate, entry.framesSent];
@@ -107,7 +107,7 @@ const webSDK = { notes: [], pcasts: {}, streams: {}, express: {}, connections: [
     return [0, 0];
   };
 
-  // Has a publisher send tracks of these kinds alone.
+  // Makes a publisher send only tracks of these kinds.
   webSDK.send = async (stream, ...kinds) => {
     const published = webSDK.streams[stream];
     published.senders ??= published.connection.getSenders().map((sender) => ({ sender, track: sender.track }))
@@ -119,14 +119,14 @@ const webSDK = { notes: [], pcasts: {}, streams: {}, express: {}, connections: [
     await (await webSDK.media()).getVideoTracks()[0].applyConstraints({ width, height, frameRate: 30 });
   };
 
-  // Breaks the connections of the protocol, each once.
+  // Closes each connection of the protocol once.
   webSDK.breakSockets = () => { for (const socket of webSDK.sockets.splice(0)) socket.close(); };
-  // How many connections are open that were made since.
+  // Returns the number of open connections that were created since then.
   webSDK.openSockets = () => webSDK.sockets.filter(({ readyState }) => readyState === WebSocket.OPEN).length;
 
   webSDK.startExpress = (name, uri, token) => {
     webSDK.express[name] = new (sdk().express.PCastExpress)({
-      // The SDK of 2020 wants a backend's address, even where it has all tokens.
+      // The SDK of 2020 requires the address of a backend, even if it has all tokens.
       ...options(uri), authToken: token, backendUri: "", authenticationData: {}, onError: (error) => note(name, "onError", error.message),
     });
   };
@@ -156,7 +156,7 @@ const webSDK = { notes: [], pcasts: {}, streams: {}, express: {}, connections: [
 
   webSDK.endExpress = (name) => webSDK.express[name].dispose();
 
-  // Statuses of requests to the telemetry routes.
+  // Returns the statuses of requests to the telemetry routes.
   webSDK.telemetry = () => performance.getEntriesByType("resource")
     .filter(({ name }) => name.includes("/telemetry/")).map(({ responseStatus }) => responseStatus);
 })();

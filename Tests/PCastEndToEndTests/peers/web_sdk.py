@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Phenix's public Web SDK in a browser against a platform on loopback, with nothing changed but the address.
 
-It publishes and subscribes with PCast and PCastExpress, and judges what the callbacks report. The SDK's file is not a part of
+It publishes and subscribes with PCast and PCastExpress, and checks the values of the callbacks. The SDK is not a part of
 this project: --sdk names it. The page is served from another origin than the platform.
 """
 
@@ -27,11 +27,11 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>Web SDK</title><link rel="
 PATIENCE = 60
 """Seconds until something has happened."""
 LIMIT = 300_000
-"""Bits per second of `limitBandwidth`, which Chromium applies to audio and video together."""
+"""The bit rate of `limitBandwidth` in bits per second. Chromium applies it to audio and video together."""
 
 
 def serve(sdk):
-    """Serves the page on a free port of loopback; returns its address."""
+    """Serves the page on a free port of loopback and returns its address."""
     with open(sdk, "rb") as file:
         contents = {"/": ("text/html", PAGE.encode()), "/sdk.js": ("text/javascript", file.read())}
     with open(os.path.join(HERE, "web_sdk.js"), "rb") as file:
@@ -56,14 +56,14 @@ def serve(sdk):
 
 def browser(options):
     if options.browser == "chromium":
-        # The SDK of 2020 sends its logs to an address of its maker where the platform is not called local.
+        # The SDK of 2020 sends its logs to its manufacturer's server unless the platform's name is local.
         return chromium.Chromium("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1")
-    import firefox  # it needs a package that Chromium's driver does without
+    import firefox  # it needs a package that Chromium's driver does not need
     return firefox.Firefox(preferences={"media.peerconnection.ice.loopback": True})
 
 
 class Scenario:
-    """One page with the SDK, and the platform's application."""
+    """A page with the SDK, and an application of the platform."""
 
     def __init__(self, run, page, options):
         self.run = run
@@ -101,7 +101,7 @@ class Scenario:
         self.run.check(f"{name}: {value!r} is not {expected!r}", value == expected)
 
     def ask(self, method, path, **fields):
-        """Asks the platform as the application's backend."""
+        """Sends a request to the platform as the application's backend."""
         credentials = base64.b64encode(f"{self.application}:{self.secret}".encode()).decode()
         request = urllib.request.Request(
             self.rest_uri + path, method=method, data=json.dumps(fields).encode() if fields else None,
@@ -110,7 +110,7 @@ class Scenario:
             return json.load(response)
 
     def plays(self, view, size=(640, 360)):
-        """Waits for the first frame, and for so many seconds of video."""
+        """Waits for the first frame and checks whether the video advances in real time."""
         self.page.wait(f"webSDK.shown({json.dumps(view)}).time > 0", PATIENCE, f"a frame of {view}")
         self.page.wait(f"webSDK.shown({json.dumps(view)}).size[0] === {size[0]}", PATIENCE, f"{view} to be {size[0]} wide")
         before, began = self.call("shown", view), time.monotonic()
@@ -125,7 +125,7 @@ class Scenario:
     # Steps
 
     def steps(self):
-        # Firefox does not apply the changed offer that limitBandwidth sets, and goes on sending without a track.
+        # Firefox does not apply the changed offer of limitBandwidth, and continues to send without a track.
         chromium_only = [self.limit, self.quality, self.resize] if self.is_chromium else []
         return [self.begin, *chromium_only, self.reconnect, self.reauthenticate, self.refuse, self.done, self.censor,
                 self.leave, self.express, self.telemetry]
@@ -141,7 +141,7 @@ class Scenario:
         return identifier
 
     def begin(self):
-        """Two instances, one stream, and its viewer."""
+        """Creates two instances, a stream and its viewer."""
         for name in ("one", "two"):
             status, session = self.call("start", name, self.uri, self.token("authenticate"))
             self.expect(f"start {name}", status, "ok")
@@ -186,7 +186,7 @@ class Scenario:
         self.call("resize", 640, 360)
 
     def reconnect(self):
-        """The protocol's connections break, and the media go on."""
+        """Breaks the connections of the protocol and checks that the media continue."""
         sessions = [self.call("session", name) for name in ("one", "two")]
         self.call("breakSockets")
         self.page.wait("webSDK.openSockets() === 2", PATIENCE, "new connections")
@@ -197,7 +197,7 @@ class Scenario:
         self.page.wait(f"webSDK.shown('view').time > {before + 1}", PATIENCE, "the view to go on")
 
     def reauthenticate(self):
-        """A token expires while its session has no connection."""
+        """Checks the expiry of a token while its session has no connection."""
         began = time.monotonic()
         token = self.token("authenticate", seconds=3, apply_tag="user:three")
         status, session = self.call("start", "three", self.uri, token)
@@ -232,7 +232,7 @@ class Scenario:
         self.noted("second view", "streamEndedCallback", "censored", "censored")
 
     def leave(self):
-        """A viewer stops, and the stream goes on; then the publisher's instance is stopped."""
+        """Stops a viewer and checks that the stream continues, and then stops the publisher's instance."""
         stream = self.publish("one", "third stream")
         self.subscribe("two", "third view", stream)
         self.plays("third view")

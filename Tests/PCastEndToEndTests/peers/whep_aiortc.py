@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Watches a stream by WHEP with aiortc: counts decoded frames, how much they change, and how loud the sound is."""
+"""Watches a stream by WHEP with aiortc: measures the number and change of frames and the level of audio."""
 
 import program
 
@@ -53,7 +53,7 @@ class Viewer:
         return self.picture.has(seconds) and self.sound.has(seconds)
 
     def problems(self):
-        """What broke while reading."""
+        """Returns the errors of the readers."""
         return [task.exception() for task in self._tasks if task.done() and task.exception()]
 
 

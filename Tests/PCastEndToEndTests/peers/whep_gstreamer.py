@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Watches a stream by WHEP with webrtcbin: counts decoded frames, how much they change, and how loud the sound is."""
+"""Watches a stream by WHEP with webrtcbin: measures the number and change of frames and the level of audio."""
 
 import program
 
@@ -33,7 +33,7 @@ SOUND_SINK = "audioconvert ! audio/x-raw,format=S16LE"
 
 
 class Viewer:
-    """Decodes what webrtcbin receives."""
+    """Decodes the media that webrtcbin receives."""
 
     def __init__(self, pipeline):
         self.picture = pictures.FrameJudge()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Publishes a generated moving picture and two tones (440 Hz left, 1 kHz right) by WHIP with aiortc."""
+"""Publishes generated video and two tones (440 Hz left, 1 kHz right) by WHIP with aiortc."""
 
 import program
 
@@ -22,7 +22,7 @@ SAMPLE_RATE, SAMPLES = 48_000, 960
 
 
 class Pacer:
-    """Lets a track go on at its media clock, from the first frame on."""
+    """Paces a track by its media clock from the first frame on."""
 
     def __init__(self):
         self._start = None
@@ -34,7 +34,7 @@ class Pacer:
 
 
 class MovingGradient(aiortc.VideoStreamTrack):
-    """Diagonal stripes that wander four pixels a frame, in changing colours."""
+    """A video track of diagonal stripes that move by four pixels per frame and change their color."""
 
     def __init__(self):
         super().__init__()
@@ -58,7 +58,7 @@ class MovingGradient(aiortc.VideoStreamTrack):
 
 
 class TwoTones(aiortc.AudioStreamTrack):
-    """440 Hz on the left, 1 kHz on the right; both fit into one second a whole number of times."""
+    """An audio track of 440 Hz on the left and 1 kHz on the right, with whole periods per second."""
 
     def __init__(self):
         super().__init__()
@@ -82,14 +82,14 @@ class TwoTones(aiortc.AudioStreamTrack):
 
 
 class Nothing(aiortc.VideoStreamTrack):
-    """A camera whose first picture never comes."""
+    """A camera that delivers no frame."""
 
     async def recv(self):
         await asyncio.Event().wait()
 
 
 class Silence(aiortc.AudioStreamTrack):
-    """A microphone that never gives anything."""
+    """A microphone that delivers no samples."""
 
     async def recv(self):
         await asyncio.Event().wait()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Publishes FFmpeg's test picture and a 1 kHz tone by WHIP with FFmpeg's own `whip` muxer (FFmpeg 8 and later)."""
+"""Publishes FFmpeg's test pattern and a 1 kHz tone by WHIP with FFmpeg's `whip` muxer (FFmpeg 8 and later)."""
 
 import program
 
@@ -13,7 +13,7 @@ import imageio_ffmpeg
 
 
 def command(options):
-    """Baseline without B-frames, a key frame each second: the muxer cannot be asked for one."""
+    """Returns the command: Baseline without B-frames, and a key frame per second because the muxer handles no PLI."""
     sources = ["-re", "-f", "lavfi", "-i", f"testsrc2=size={options.size}:rate=30",
                "-f", "lavfi", "-i", "sine=frequency=1000:sample_rate=48000"]
     video = ["-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-tune", "zerolatency", "-bf", "0",
@@ -30,13 +30,13 @@ def command(options):
 
 
 def media_seconds(progress):
-    """What it has sent, by its own time."""
+    """Returns the sent duration by FFmpeg's own time."""
     microseconds = progress.get("out_time_us", "")
     return int(microseconds) / 1e6 if microseconds.isdigit() else 0
 
 
 def follow(process, options):
-    """Reads what FFmpeg tells of its progress until it ends, and ends it when it is enough; returns what it told last."""
+    """Reads the progress reports of FFmpeg and ends it when the time has passed. Returns the last report."""
     last, is_ended = {}, False
     for line in process.stdout:
         name, _, value = line.strip().partition("=")
@@ -63,7 +63,7 @@ def publish(run, options):
     seconds = media_seconds(last)
     complaint = re.compile(r"error|fail|invalid|could not", re.IGNORECASE)
     problems = [line for line in log.splitlines() if complaint.search(line)]
-    # It names the resource only in its complaint about DELETE, which it makes after a good answer too.
+    # FFmpeg names the resource only in its error message about DELETE, which it also prints after success.
     resource = re.search(r"DELETE url=(\S+)", log)
     run.figures.update(
         exitStatus=process.returncode, framesSent=int(last.get("frame", 0)),
@@ -71,7 +71,7 @@ def publish(run, options):
         dtlsRole="active" if options.dtls_active else "passive", messages=problems[-5:])
     run.check("FFmpeg exited with 0", process.returncode == 0)
     run.check("it sent for as long as it should", seconds > options.seconds - 1)
-    # Its time is that of what is furthest. Asked to end, it leaves sound and pictures up to a second apart.
+    # FFmpeg's time is that of the most advanced track. At its end, audio and video may differ by up to a second.
     sent = seconds - 1 if options.until_told else options.seconds
     run.check("every frame was sent", run.figures["framesSent"] >= 28 * sent)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Publishes GStreamer's test picture (a moving ball) and a 440 Hz tone by WHIP with webrtcbin."""
+"""Publishes GStreamer's test pattern (a moving ball) and a 440 Hz tone by WHIP with webrtcbin."""
 
 import program
 
@@ -8,7 +8,7 @@ program.require("gi", "/usr/bin/python3")
 import gstreamer_peer
 import signalling
 
-# Parameter sets stand before every key frame in the stream itself: viewers join at any time.
+# The stream contains parameter sets before every key frame, because viewers join at any time.
 VIDEO = {
     "H264": "x264enc tune=zerolatency speed-preset=ultrafast bitrate=800 key-int-max=120 bframes=0 "
             "! video/x-h264,profile=constrained-baseline ! h264parse config-interval=-1 "

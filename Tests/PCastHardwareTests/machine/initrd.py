@@ -3,8 +3,8 @@
 
     initrd.py [--root FOLDER] ARCHIVE [FILE|FOLDER]...
 
-What lies under --root comes to stand at the same place under /. Everything else keeps the path that it has here.
-Every program brings along the shared libraries that ldd reports. Several archives can be written one after another into one file.
+Files under --root get the same path under /. All other files keep their path on this machine.
+The shared libraries of every program (as ldd reports them) are included. Archives can be concatenated in one file.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 MERGED = [name for name in ("/bin", "/sbin", "/lib", "/lib64") if os.path.islink(name)]
-"""Where /usr is merged, these are links into it, and stay such."""
+"""The directories that are links into /usr if it is merged. They remain links."""
 
 
 class Archive:
@@ -25,7 +25,7 @@ class Archive:
         self.names = set()
 
     def record(self, name, mode, data=b"", device=(0, 0)):
-        """One entry; a second one of the same name is left out."""
+        """Adds an entry. Further entries of the same name are ignored."""
         name = name.strip("/")
         if not name or name in self.names:
             return
@@ -52,7 +52,7 @@ class Archive:
             self.record(link, stat.S_IFLNK | 0o777, os.readlink(link).encode())
 
     def file_at(self, path, name):
-        """The file, folder or link `path` as `name`, with what a link names."""
+        """Adds the file, folder or link `path` as `name`, with the target of a link."""
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
             target = os.readlink(path)
@@ -64,14 +64,14 @@ class Archive:
             self.record(name, stat.S_IFDIR | 0o755)
 
     def tree(self, folder, name):
-        """Everything under a folder, as under `name`; links stay as they are."""
+        """Adds all files of a folder under `name`. Links remain links."""
         for base, folders, files in os.walk(folder):
             place = os.path.normpath(os.path.join(name, os.path.relpath(base, folder)))
             for entry in ["", *folders, *files]:
                 self.file_at(os.path.join(base, entry) if entry else base, os.path.join(place, entry))
 
     def own_place(self, path):
-        """A file at the path that it has here; for a link, what it names too."""
+        """Adds a file at its path on this machine, and the target of a link."""
         path = os.path.normpath(path)
         for link in MERGED:
             if path.startswith(link + "/"):
@@ -88,7 +88,7 @@ def files_under(folder):
 
 
 def libraries(path):
-    """The shared libraries of a program; none for what is not dynamically linked."""
+    """Returns the shared libraries of a program, or none if it is not dynamically linked."""
     told = subprocess.run(["ldd", path], capture_output=True, text=True)
     found = []
     for line in told.stdout.splitlines():
@@ -100,7 +100,7 @@ def libraries(path):
 
 
 def is_program(path):
-    """Whether it is an ELF file that runs or is linked to (ET_EXEC, ET_DYN); a driver is neither."""
+    """Returns whether a file is an ELF executable or shared library (ET_EXEC, ET_DYN), which a driver is not."""
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:

@@ -67,7 +67,7 @@ import Testing
         #expect(usage.size == 0 && usage.count == 0)
     }
 
-    @Test("a lower limit disconnects nobody") func lowered() throws {
+    @Test("a lower limit disconnects no client") func lowered() throws {
         let admission = admission([.viewers: 2])
         let seats = [
             try admission.seat(.viewer, of: first, from: here), try admission.seat(.viewer, of: first, from: here),

@@ -16,7 +16,7 @@ import Testing
         return limits
     }
 
-    @Test("without limits nobody is limited") func none() {
+    @Test("without limits no client is limited") func none() {
         var shares = BitrateShares()
         shares.enter(StreamID("a"), first, here)
         #expect(shares.shares(in: PlatformLimits()) == [StreamID("a"): nil])
@@ -40,7 +40,7 @@ import Testing
                 == [StreamID("a"): 2_800_000, StreamID("c"): 2_800_000])
     }
 
-    @Test("a share of zero rejects the client") func room() {
+    @Test("a share of zero rejects the client") func shareOfZero() {
         var shares = BitrateShares()
         let bounds = limits([.bitratePerApplication: 200_000])
         for number in 0..<3 {

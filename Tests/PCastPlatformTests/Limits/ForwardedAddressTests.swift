@@ -84,7 +84,7 @@ import Testing
         #expect(!caller.isOnThisMachine)
     }
 
-    @Test("a value with bytes beyond printable ASCII makes nobody local") func unprintable() {
+    @Test("a value with bytes beyond printable ASCII makes no client local") func unprintable() {
         let admission = Admission(trustedProxies: Self.proxies)
         for value in ["\u{600}, 127.0.0.1", "\u{301},127.0.0.1", "\u{7F}, 127.0.0.1", "\u{1}, 127.0.0.1"] {
             let caller = admission.caller(IPAddress("127.0.0.1")) { $0 == "x-forwarded-for" ? [value] : [] }

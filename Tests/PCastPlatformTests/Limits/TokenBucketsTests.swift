@@ -49,7 +49,7 @@ import Testing
         #expect(later == 1_000 && buckets.count == 1_000)
     }
 
-    @Test("a rate of zero admits nobody") func closed() {
+    @Test("a rate of zero admits no client") func closed() {
         var buckets = TokenBuckets<Int>()
         let wait = buckets.take(1, perSecond: 0, at: time(0))
         #expect(wait != nil)

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("a named proxy that writes another field than the configured one makes nobody local")
+    @Test("a configured proxy that writes another field than the configured one makes no client local")
     func otherField() async throws {
         try await TestPlatform.runConfigured(configure: { $0.trustedProxies = [IPNetwork("127.0.0.1")!] }) {
             (platform) async throws in

@@ -21,7 +21,7 @@ import Testing
         "channelId:other", "channelAlias:other", "roomId:other", "roomAlias:other", "plain",
     ]
 
-    @Test("a client's own tags give nobody a stream, only those that its token applies count", arguments: clientTags)
+    @Test("a client's own tags select no stream, and only those that its token applies count", arguments: clientTags)
     func tags(tag: String) async throws {
         try await TestPlatform.run { (platform) async throws in
             let viewing = try Tokens.make { $0.forStreamingOnly().forTag(tag) }

@@ -42,7 +42,7 @@ struct TimelineEndpointTests {
         }
     }
 
-    @Test("malformed, oversized and hostile messages get a reason and change nothing for others")
+    @Test("malformed, oversized and hostile messages receive a reason and have no effect on others")
     func hostile() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)
@@ -176,7 +176,7 @@ struct TimelineEndpointTests {
     }
 
     @Test("a consumer that sends too many messages is disconnected, and others are not")
-    func talkative() async throws {
+    func tooManyMessages() async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)
             try await TimelineListener.follow(platform, Self.game + "/changes") { listener, _ async throws in

@@ -9,7 +9,7 @@ struct FileContentTests {
     private static let coding = "-c:v libx264 -preset ultrafast -bf 2 -g 50 -c:a aac -shortest"
 
     @Test(
-        "a seek leads to the frame at its position, and each following frame comes once",
+        "a seek shows the frame at its position, and each following frame is delivered once",
         arguments: ["film.mp4", "film.mkv", "film.ts"])
     func seeks(_ file: String) throws {
         let folder = try TemporaryFolder()
@@ -170,7 +170,7 @@ struct FileContentTests {
             } catch { return error }
         }
         guard case .unreachable? = failure("\(folder.path)/nothing.mp4") else {
-            Issue.record("a file that is not there is reached")
+            Issue.record("a missing file was not reported as unreachable")
             return
         }
         #expect(failure("gopher://host/film") == .unsupportedAddress("gopher://host/film"))

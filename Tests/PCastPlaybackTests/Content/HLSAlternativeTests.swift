@@ -24,7 +24,7 @@ struct HLSAlternativeTests {
     }
 
     @Test(
-        "if the playlist or segments of a variant are missing, the other one is played, and each frame comes once",
+        "if the playlist or segments of a variant are missing, the other one is played, and each frame is delivered once",
         .timeLimit(.minutes(1)), arguments: ["low", "low0", "low*", "high", "high3", "high*"])
     func variants(_ gone: String) async throws {
         let (ladder, origin) = try Self.ladder { name in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP Live Streaming over a link of variable bandwidth", .enabled(if: Program.hasFFmpeg))
 struct HLSLadderTests {
-    @Test("if the bandwidth falls, a lower variant is played, and each frame comes once")
+    @Test("if the bandwidth decreases, a lower variant is played, and each frame is delivered once")
     func ladder() async throws {
         let ladder = try LadderFilm(StampedFilm(seconds: 40, rate: 10), segmentSeconds: 1)
         let isNarrow = Mutex(false)
@@ -63,7 +63,7 @@ struct HLSLadderTests {
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
-        #expect(items.stamps == Array(0..<ladder.film.count), "each picture once")
+        #expect(items.stamps == Array(0..<ladder.film.count), "each frame is delivered once")
         let number = try #require(Int(slow.name.dropFirst(4)))
         #expect(ladder.asked("low", of: origin).contains(number))
         // Audio continues without a gap, too.
@@ -97,7 +97,7 @@ struct HLSLadderTests {
         story.player.pause()
         _ = try await story.player.seek(to: Double(number) + 0.1)
         await story.player.settled()
-        #expect(abs(story.stamp - number * film.rate) <= 1, "the picture of the higher variant's segment")
+        #expect(abs(story.stamp - number * film.rate) <= 1, "the frame of the higher variant's segment")
         // Each segment was played in one variant only, and none was omitted.
         let both = Set(asked("low", after: 0)).union(asked("high", after: 0))
         #expect(both.isSuperset(of: 0...number))
@@ -209,12 +209,12 @@ struct HLSLadderTests {
         #expect(await failure("variants") == .refused(name("forbidden"), status: 403))
         for broken in ["page", "broken", "endless"] {
             guard case .brokenPlaylist(name(broken), _)? = await failure(broken) else {
-                Issue.record("\(broken) is no broken playlist")
+                Issue.record("\(broken) was not reported as a broken playlist")
                 continue
             }
         }
         guard case .unreachable? = await failure("circle") else {
-            Issue.record("a circle is followed")
+            Issue.record("a cyclic reference was not reported as unreachable")
             return
         }
         for kind in ["noise", "codec", "sealed"] {

@@ -9,7 +9,7 @@ import Testing
 @Suite("HTTP Live Streaming on demand", .enabled(if: Program.hasFFmpeg))
 struct HLSOnDemandTests {
     @Test(
-        "each frame comes once from beginning to end, and a seek leads to the frame at its position",
+        "each frame is delivered once from beginning to end, and a seek shows the frame at its position",
         arguments: [false, true])
     func seeks(isFragmented: Bool) async throws {
         let folder = try TemporaryFolder()

@@ -16,7 +16,7 @@ struct TimedMetadataTests {
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
-        #expect(items.stamps == Array(0..<100), "the pictures are what they were")
+        #expect(items.stamps == Array(0..<100), "the frames are unchanged")
         return (items.metadata, content.overview)
     }
 

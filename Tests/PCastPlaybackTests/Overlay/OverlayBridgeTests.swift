@@ -10,7 +10,7 @@ import Testing
 @Suite("The bridge between a player and its pages", .timeLimit(.minutes(2)))
 struct OverlayBridgeTests {
     @Test("a second page without a token can watch but not control, and invalid messages affect no other page")
-    func onlookers() async throws {
+    func pagesWithoutToken() async throws {
         let served = try await ServedOverlay()
         _ = try await served.open()
         let (page, onlooker) = (served.page(), served.page(isController: false))
@@ -43,7 +43,7 @@ struct OverlayBridgeTests {
     }
 
     @Test("a page that does not read is disconnected, and the other one receives everything in time")
-    func deafness() async throws {
+    func pageThatDoesNotRead() async throws {
         let served = try await ServedOverlay()
         _ = try await served.open()
         let page = served.page()
@@ -61,7 +61,7 @@ struct OverlayBridgeTests {
             served.overlay.post(.appMessage("{\"event\":\"news\",\"metadata\":{\"text\":\"\(text)\"}}"))
             #expect(await page.next("news") != nil)
         }
-        #expect(served.overlay.pageCount == 2, "it is told goodbye first")
+        #expect(served.overlay.pageCount == 2, "the page counts until it has received the end")
         opening.finish()
         await deaf.end()
         #expect(deaf.count("news") < said && page.count("news") == said)

@@ -143,7 +143,7 @@ struct OverlayNotificationTests {
                 .playerTime(OverlayTime(timecode: 5)), .bridgeMute(true), .playerVolume(30),
             ])
         #expect(plugin.calls == ["create a", "load", "mute true"])
-        #expect(otherPlugin.calls == ["create b", "load", "mute true"], "an application speaks to all of them")
+        #expect(otherPlugin.calls == ["create b", "load", "mute true"], "an application sends to all of them")
         #expect(plugin.received.map(\.name) == [.playerTime, .bridgeMute, .playerVolume])
         #expect(otherPlugin.received.map(\.name) == [.playerTime, .bridgeMute])
         // No other message follows: the next one is the next to be posted.
@@ -184,7 +184,7 @@ struct OverlayNotificationTests {
     }
 
     @Test("a plugin is notified of its creation once, whenever it is added")
-    func latecomers() async throws {
+    func latePlugins() async throws {
         for turn in 0..<200 {
             let overlay = try Overlay(program: "final", player: ScriptedPlugin(), center: NotificationCenter())
             let plugins = (0..<4).map { _ in ScriptedPlugin() }
@@ -196,7 +196,7 @@ struct OverlayNotificationTests {
                 for plugin in plugins { group.addTask { overlay.use(plugin) } }
             }
             await overlay.settled()
-            for plugin in plugins { #expect(plugin.calls == ["create final", "load"], "turn \(turn)") }
+            for plugin in plugins { #expect(plugin.calls == ["create final", "load"], "iteration \(turn)") }
         }
     }
 

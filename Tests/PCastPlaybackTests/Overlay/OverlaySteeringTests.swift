@@ -140,7 +140,7 @@ struct OverlaySteeringTests {
     }
 
     @Test("a second screen without a token only watches, and requests to it are answered with a warning")
-    func onlooker() async throws {
+    func screenWithoutToken() async throws {
         let served = try await ServedOverlay()
         _ = try await served.open()
         let screen = try Self.screen(of: served, token: "")

@@ -20,7 +20,7 @@ struct EdgePursuitTests {
     func steps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
-        #expect(run(&pursuit, Array(repeating: 0.25, count: 100)) == [], "as far behind as a part is long")
+        #expect(run(&pursuit, Array(repeating: 0.25, count: 100)) == [], "the distance is the duration of a part")
         #expect(run(&pursuit, Array(repeating: 0.6, count: 30), from: 20) == [.play(rate: EdgePursuit.rate)])
         #expect(pursuit.isFaster)
         #expect(run(&pursuit, [0.5, 0.3, 0.06], from: 30) == [])
@@ -28,8 +28,8 @@ struct EdgePursuitTests {
         #expect(run(&pursuit, Array(repeating: 1.7, count: 30), from: 40) == [.jump])
     }
 
-    @Test("an edge that advances in leaps is not pursued")
-    func leaps() {
+    @Test("an edge that advances in jumps is not pursued")
+    func edgeThatJumps() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
         let saw = (0..<200).map { 1.9 - Double($0 % 20) / 10 }
@@ -37,7 +37,7 @@ struct EdgePursuitTests {
     }
 
     @Test("a player that seeked back is not moved, and one that stalled pursues less")
-    func peace() {
+    func pursuesLessAfterSeekOrStall() {
         var pursuit = EdgePursuit()
         pursuit.begin(behind: .seconds(20 as Int64), holdBack: Self.holdBack)
         #expect(run(&pursuit, Array(repeating: 20, count: 50)) == [])

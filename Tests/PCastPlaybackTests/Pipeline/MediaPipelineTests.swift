@@ -21,7 +21,7 @@ struct MediaPipelineTests {
         pipeline.play()
         pipeline.stop()
         #expect(content.isClosed && witness.isStopped)
-        #expect(witness.overlaps == 0, "one at a time, and none after the end")
+        #expect(witness.overlaps == 0, "calls must not overlap, and none may follow the end")
     }
 
     @Test("a pipeline loads at once and shows the first frame, and when played shows each frame in order and ends")

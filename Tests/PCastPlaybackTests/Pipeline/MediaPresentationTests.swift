@@ -190,7 +190,7 @@ struct MediaPresentationTests {
             stage.presentation.play(at: stage.now)
             _ = stage.presentation.seek(to: .zero, at: stage.now)
             stage.run(for: .seconds(3))
-            #expect(stage.events.count == count, "nothing comes after a failure")
+            #expect(stage.events.count == count, "no event follows a failure")
         }
     }
 
@@ -238,7 +238,7 @@ struct MediaPresentationTests {
             }
             now = max(presentation.deadline(at: now) ?? now + .milliseconds(5), now + .microseconds(1))
         }
-        #expect(ended && stalls == 1, "only the one at the beginning")
+        #expect(ended && stalls == 1, "only the first stall")
         #expect(shown == (soundIsShorter ? 120 : 30))
         #expect(now - VirtualStage.origin < .milliseconds(4_100))
     }

@@ -63,9 +63,9 @@ struct PlaybackOutletTests {
         for worker in workers.withLock({ $0 }) { worker.join() }
         #expect(screen.last == 16)
         outlet.show(Self.frame(120), on: screen)
-        #expect(screen.last == 16, "and what comes later is not shown")
+        #expect(screen.last == 16, "later frames are not shown")
         outlet.setAway(false)
-        #expect(screen.last == 120, "it is seen again when the other place has ended")
+        #expect(screen.last == 120, "it is shown again when the other output has ended")
     }
 
     @Test("a graphic over a still frame is not shown on a cleared screen")

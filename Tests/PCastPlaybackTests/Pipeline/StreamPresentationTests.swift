@@ -81,7 +81,8 @@ struct StreamPresentationTests {
         #expect(after >= before + .milliseconds(360) && after <= before + .milliseconds(401))
     }
 
-    @Test("the reason of the end tells whether the stream was played to its end", arguments: StreamEndedReason.allCases)
+    @Test(
+        "the reason of the end states whether the stream was played to its end", arguments: StreamEndedReason.allCases)
     func end(_ reason: StreamEndedReason) {
         var copy = self
         copy.show(0..<3)

@@ -52,7 +52,7 @@ struct VirtualStage {
                 read()
             }
             wakes += 1
-            precondition(wakes < 200_000, "the presentation never rests")
+            precondition(wakes < 200_000, "the presentation never becomes idle")
             guard let deadline = presentation.deadline(at: now) else { break }
             let next = max(deadline + lateness(), now + .microseconds(1))
             if next > end { break }

@@ -277,7 +277,7 @@ struct PlayerTests {
             ])
     }
 
-    @Test("a reader that stops reading is eventually not notified any more, and delays nobody")
+    @Test("a reader that stops reading is eventually no longer notified, and causes no delay")
     func slowReader() async {
         let events = player.events()
         for step in 0..<5_000 { player.muted = step.isMultiple(of: 2) }
@@ -288,7 +288,7 @@ struct PlayerTests {
     }
 
     @Test("releasing a player releases its pipeline and its listeners")
-    func letGo() async throws {
+    func releasesPipelineAndListeners() async throws {
         var player: Player? = Player(scripts.factory)
         let events = try #require(player).events()
         player?.set(video: Video("a.mp4"), play: true)

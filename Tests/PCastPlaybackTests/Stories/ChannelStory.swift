@@ -61,7 +61,7 @@ struct ChannelStory {
             figures.append(try ProcessMetrics.now())
             #expect(failures.withLock { $0 } == [])
         }
-        #expect(shown.withLock { $0.count } >= rounds.count * 12, "twelve and more pictures a second of film")
+        #expect(shown.withLock { $0.count } >= rounds.count * 12, "at least twelve frames per second of film")
         // The first quarter includes one-time allocations. Other tests of the process start and end meanwhile.
         let (first, last) = (figures[0], figures[3])
         print(

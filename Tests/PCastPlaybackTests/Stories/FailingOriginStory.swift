@@ -49,7 +49,9 @@ struct FailingOriginStory {
         let lines = story.transcript.all
         let stalled = try #require(lines.firstIndex(of: "+ stalled"))
         let recovered = try #require(lines.firstIndex(of: "+ recovered"))
-        #expect(!lines[stalled...recovered].contains { $0.hasPrefix("progress") }, "nothing moves while it stands")
+        #expect(
+            !lines[stalled...recovered].contains { $0.hasPrefix("progress") },
+            "the position does not change during a stall")
 
         // A seek empties the buffer without a stall.
         let count = story.transcript.all.count
@@ -63,7 +65,7 @@ struct FailingOriginStory {
         try await story.wait(for: "+ failedToPlayToEndTime")
         await player.settled()
         #expect(player.state == .idle)
-        #expect(story.stamp == 6 * film.rate - 1, "everything that came was shown")
+        #expect(story.stamp == 6 * film.rate - 1, "all received frames were shown")
         // After the stall no frame was lost or shown twice. A busy machine may drop frames.
         let seek = try #require(story.stamps.lastIndex(of: 25))
         for part in [story.stamps[..<seek], story.stamps[seek...]] {

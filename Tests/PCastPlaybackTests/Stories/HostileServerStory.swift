@@ -149,7 +149,7 @@ struct HostileServerStory {
         }
         _ = try await ranged.seek(to: .zero)
         #expect(try await ranged.readItems().stamps == Array(0..<film.count))
-        #expect(ranges.withLock { $0.contains { $0 > 0 } }, "it was asked for parts")
+        #expect(ranges.withLock { $0.contains { $0 > 0 } }, "the server received requests for parts")
 
         let plain = ThreadContent(FileContent(origin.uri("/plain.mp4")))
         defer { plain.close() }

@@ -60,7 +60,7 @@ struct LiveStory {
         _ = try await player.seek(to: moment)
         #expect(player.playhead?.timecode.map { ($0 - moment).magnitude <= .milliseconds(100) } == true)
         let now = StampedFilm.captureTime + film.position(of: story.stamp)
-        #expect((now - moment).magnitude <= .milliseconds(100), "the picture of that moment is shown")
+        #expect((now - moment).magnitude <= .milliseconds(100), "the frame of that time is shown")
 
         let edge = try await player.seekToLiveEdge()
         let latest = try #require(player.playhead?.seekableRange?.upperBound)

@@ -158,7 +158,7 @@ struct LowLatencyStory {
         try await story.wait(for: "+ recovered", after: count)
         try await story.wait { age() <= usual + 0.8 }
         let after = story.stamps.drop { $0 < caught.0 }
-        #expect(zip(after, after.dropFirst()).contains { $1 - $0 > film.rate }, "what lies between is left out")
+        #expect(zip(after, after.dropFirst()).contains { $1 - $0 > film.rate }, "the content between is skipped")
         #expect(!story.told.contains { $0.hasPrefix("error") })
         await story.finish()
     }

@@ -74,7 +74,7 @@ struct PlaylistStory {
         try await story.wait(for: "+ end")
         await story.player.settled()
         #expect(controller.session === first && story.stamp == film.count - 1)
-        #expect(!origin.requests.contains { $0.hasPrefix("/b") }, "nobody asked for the next one")
+        #expect(!origin.requests.contains { $0.hasPrefix("/b") }, "the next one was not requested")
         #expect(controller.insert(video("c.m3u8"), afterVideoAt: 0))
         #expect(controller.advanceToNext())
         let second = try #require(controller.session)

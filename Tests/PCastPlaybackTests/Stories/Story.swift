@@ -99,7 +99,7 @@ final class Story: Sendable {
             if isSo() { return }
             if Task.isCancelled {
                 Issue.record(
-                    "shown \(stamps.suffix(20)), told \(transcript.all.suffix(30)), \(player.state) at \(player.position)",
+                    "shown \(stamps.suffix(20)), reported \(transcript.all.suffix(30)), \(player.state) at \(player.position)",
                     sourceLocation: sourceLocation)
                 throw CancellationError()
             }

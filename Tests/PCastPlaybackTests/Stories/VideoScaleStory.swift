@@ -106,7 +106,7 @@ struct VideoScaleStory {
         try await wait { isNear(screen.sights.last, whole) && screen.sights.count > standing }
         let back = screen.sights.dropFirst(standing)
         #expect(zip(back, back.dropFirst()).allSatisfy { $0.width <= $1.width && $0.left >= $1.left }, "\(back)")
-        #expect(back.contains { $0.width > 164 && $0.width < 316 }, "there was something in between")
+        #expect(back.contains { $0.width > 164 && $0.width < 316 }, "there were intermediate values")
         // A change without duration, a scale of zero and an invalid scale.
         #expect(player.setVideoScale(VideoScale(scaleX: 0, scaleY: 0)))
         try await wait { (screen.sights.last?.width ?? 1) <= 0 }

@@ -63,7 +63,7 @@ struct GameTimelineTests {
         return script.log
     }
 
-    @Test("events come with their frame, are corrected, go back with a seek, and are cue points")
+    @Test("events are delivered with their frame, are corrected, return with a seek, and are cue points")
     func gated() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let consumer = Transcript()

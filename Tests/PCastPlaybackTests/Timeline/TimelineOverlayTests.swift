@@ -52,7 +52,7 @@ struct TimelineOverlayTests {
     }
 
     @Test("pages receive what the viewer receives and loses, and late pages receive everything known")
-    func told() async throws {
+    func forwardsEventsToPages() async throws {
         let player = Player(scripts.factory)
         let overlay = try Overlay(
             program: "final", player: PlayerOverlayPlugin(player), center: NotificationCenter())

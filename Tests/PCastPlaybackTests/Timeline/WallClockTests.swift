@@ -61,7 +61,7 @@ struct WallClockTests {
         #expect(told.line == "added goal")
         // Frame 50 is the goal's own, within one frame of the file's start. A busy machine may show others before the
         // call of the delegate.
-        #expect(told.frame >= 49, "it was told at frame \(told.frame)")
+        #expect(told.frame >= 49, "it was reported at frame \(told.frame)")
         let session = try #require(player.session)
         #expect(session.timecode(at: .seconds(1)) == StampedFilm.captureTime + .seconds(1))
         #expect(session.position(of: StampedFilm.captureTime + .seconds(3)) == .seconds(3))

@@ -55,7 +55,7 @@ struct KittyCanvasTests {
     }
 
     @Test("closing the screen removes all images")
-    func farewell() throws {
+    func removesImagesAtEnd() throws {
         var canvas = KittyCanvas(grid, mostPixels: 100_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
         screen.take(canvas.draw(try Colours.quarters(), fill))

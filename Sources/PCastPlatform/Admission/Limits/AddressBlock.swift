@@ -1,6 +1,6 @@
 import PCastCore
 
-/// The unit of limits per address: an IPv4 address, or the first 64 bits of an IPv6 address, because one customer has
+/// The unit of limits per address, which is an IPv4 address or the first 64 bits of an IPv6 address. One customer has
 /// all addresses of such a network (RFC 6177).
 struct AddressBlock: Hashable, Sendable {
     private let high: UInt64

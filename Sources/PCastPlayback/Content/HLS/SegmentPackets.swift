@@ -71,9 +71,9 @@ final class SegmentPackets {
         demuxer = try SegmentDemuxer(cursor, container: container)
     }
 
-    /// Finds the beginning of the media: after any number of ID3 tags (RFC 8216, section 3.4), and after other bytes
-    /// before the first sync byte, which some servers insert. Returns nil after an interruption, and no container if
-    /// the format is unknown.
+    /// Finds the beginning of the media. It is after any number of ID3 tags (RFC 8216, section 3.4), and after other
+    /// bytes before the first sync byte, which some servers insert. Returns nil after an interruption, and no container
+    /// if the format is unknown.
     private func findMedia() -> (container: SegmentDemuxer.Container?, offset: Int)? {
         var offset = 0
         while true {

@@ -1,5 +1,5 @@
-/// Divides a VP8 frame into RTP payloads of equal size (RFC 7741), all of which have partition index 0, because
-/// receivers other than decoders only need to know where a frame begins.
+/// Divides a VP8 frame into RTP payloads of equal size (RFC 7741). All have partition index 0, because receivers other
+/// than decoders only need to know where a frame begins.
 public struct VP8Packetizer {
     private let bytes: UnsafeRawBufferPointer
     /// The picture ID; nil for none.
@@ -19,7 +19,8 @@ public struct VP8Packetizer {
         frame: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16?
     ) {
-        precondition(maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "payload limit too small")
+        precondition(
+            maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "the payload limit is too small")
         bytes = frame
         self.pictureID = pictureID
         let room = maximumPayloadSize - (pictureID == nil ? 1 : 4)

@@ -8,7 +8,7 @@ struct ConnectionKeyFrameRequestTests {
 
     private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
-    @Test("KEY1: however many want one, one request is sent")
+    @Test("several requests for a key frame cause one message")
     func key1() {
         var request = KeyFrameRequester()
         #expect(request.deadline(roundTrip: roundTrip) == nil)
@@ -21,7 +21,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(request.sentCount == 1)
     }
 
-    @Test("KEY4: it is repeated after a round trip and 150 ms, until the key frame comes")
+    @Test("a request is repeated after a round trip and 150 ms until the key frame arrives")
     func key4() {
         var request = KeyFrameRequester()
         request.want()
@@ -32,15 +32,15 @@ struct ConnectionKeyFrameRequestTests {
         #expect(!isSent4)
         let isSent5 = request.poll(roundTrip: roundTrip, at: at(190))
         #expect(isSent5)
-        request.granted(roundTrip: roundTrip, at: at(200))
+        request.received(roundTrip: roundTrip, at: at(200))
         #expect(request.deadline(roundTrip: roundTrip) == nil)
         #expect(!request.isWanted && request.sentCount == 2)
     }
 
-    @Test("KEY1: the next request waits 400 ms after a key frame")
+    @Test("the next request waits until 400 ms after a key frame")
     func spacing() {
         var request = KeyFrameRequester()
-        request.granted(roundTrip: roundTrip, at: start)
+        request.received(roundTrip: roundTrip, at: start)
         request.want()
         #expect(request.deadline(roundTrip: roundTrip) == at(400))
         let isSent6 = request.poll(roundTrip: roundTrip, at: at(399))
@@ -49,7 +49,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(isSent7)
     }
 
-    @Test("KEY4: after twenty requests the source is left alone, until somebody wants one anew")
+    @Test("after twenty requests the source is not asked again until a new request")
     func givesUp() {
         var request = KeyFrameRequester()
         request.want()
@@ -62,7 +62,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(isSent8)
     }
 
-    @Test("a source whose key frames come too late to be answers leaves requests unanswered, until one comes in time")
+    @Test("a source with late key frames leaves requests unanswered, until one comes in time")
     func unanswered() {
         var request = KeyFrameRequester()
         func ask(_ milliseconds: Int64) -> Bool { request.poll(roundTrip: roundTrip, at: at(milliseconds)) }
@@ -72,10 +72,11 @@ struct ConnectionKeyFrameRequestTests {
         request.want()
         #expect(ask(0) && ask(190))
         #expect(!isUnanswered(340) && isUnanswered(341))
-        // The next key frame comes by itself: that is no answer.
-        request.granted(roundTrip: roundTrip, at: at(2_000))
+        // The next key frame comes by itself, and is no answer.
+        request.received(roundTrip: roundTrip, at: at(2_000))
         #expect(request.leavesUnanswered && isUnanswered(2_000))
-        // It is asked twice for who has an old key frame, once a second at most, as it may answer later.
+        // It is requested twice for a viewer with an old key frame, at most once per second, because the answer may be
+        // late.
         request.wantTentatively()
         #expect(ask(2_500) && ask(2_690) && !ask(3_690))
         request.wantTentatively()
@@ -84,31 +85,31 @@ struct ConnectionKeyFrameRequestTests {
         #expect(ask(3_880) && !ask(4_070))
         request.wantTentatively()
         #expect(!ask(4_879) && ask(4_880))
-        // Who has none has it asked as often as ever.
+        // A viewer without a key frame has it requested as often as usual.
         request.want()
         #expect(ask(4_890) && ask(5_080) && ask(5_270) && ask(5_460))
-        request.granted(roundTrip: roundTrip, at: at(5_500))
+        request.received(roundTrip: roundTrip, at: at(5_500))
         #expect(request.leavesUnanswered)
         request.wantTentatively()
         #expect(!ask(6_459) && ask(6_460))
-        request.granted(roundTrip: roundTrip, at: at(6_800))
+        request.received(roundTrip: roundTrip, at: at(6_800))
         #expect(!request.leavesUnanswered && !isUnanswered(20_000))
-        // A key frame that nobody asked for says nothing.
-        request.granted(roundTrip: roundTrip, at: at(30_000))
+        // A key frame without a request has no meaning.
+        request.received(roundTrip: roundTrip, at: at(30_000))
         #expect(!request.leavesUnanswered)
     }
 
-    @Test("the round trip that is known when the key frame comes decides whether it is an answer")
+    @Test("the round trip at the key frame's arrival decides whether it is an answer")
     func farSource() {
         var request = KeyFrameRequester()
         request.want()
         let isSent = request.poll(roundTrip: .milliseconds(50), at: start)
         #expect(isSent)
-        request.granted(roundTrip: .milliseconds(400), at: at(650))
+        request.received(roundTrip: .milliseconds(400), at: at(650))
         #expect(!request.leavesUnanswered)
     }
 
-    @Test("a source that is asked twenty times in vain leaves requests unanswered")
+    @Test("a source that ignores twenty requests leaves requests unanswered")
     func neverGranted() {
         var request = KeyFrameRequester()
         request.want()

@@ -474,7 +474,7 @@ public struct MediaReceiver: Sendable {
     /// Records that a key frame begins with a sequence number, which ends the request for one.
     public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
         guard layers.indices.contains(layer) else { return }
-        layers[layer].keyFrame.granted(roundTrip: delays.smoothed ?? Self.longRoundTrip, at: now)
+        layers[layer].keyFrame.received(roundTrip: delays.smoothed ?? Self.longRoundTrip, at: now)
         layers[layer].missing.keyFrameReceived(upTo: sequence)
     }
 }

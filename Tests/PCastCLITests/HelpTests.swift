@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Testing
 
 @testable import PCastCLI
@@ -6,7 +7,7 @@ import Testing
 struct HelpTests {
     private func help(_ command: any ParsableCommand.Type) -> String { command.helpMessage(columns: 100) }
 
-    @Test("Every command of the contract has its options, and --json")
+    @Test("every specified command has its options, and --json")
     func options() {
         let expected: [(any ParsableCommand.Type, [String])] = [
             (ServeCommand.self, ["--config", "--listen", "--rtc-port", "--advertise", "--data", "--application"]),
@@ -59,7 +60,29 @@ struct HelpTests {
         }
     }
 
-    @Test("The configuration file knows exactly the options of the commands")
+    private func leaves(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+        let subcommands = command.configuration.subcommands
+        return subcommands.isEmpty ? [command] : subcommands.flatMap { leaves(of: $0) }
+    }
+
+    @Test("each command groups its options by section, has an example, and can be more verbose and quiet")
+    func sections() throws {
+        let commands = leaves(of: PCastCommand.self).filter { $0.configuration.shouldDisplay }
+        #expect(commands.count >= 15)
+        for command in commands {
+            let text = help(command)
+            #expect(text.contains(/Examples?:\n +pcast [a-z]/), "\(command)")
+            let output = try #require(text.components(separatedBy: "\nOUTPUT:\n").last)
+            for option in ["--json", "-v, --verbose", "-q, --quiet", "--log-level"] {
+                #expect(output.contains("  \(option)"), "\(command) \(option)")
+            }
+            // Only --help is outside of the sections.
+            let rest = try #require(text.components(separatedBy: "\nOPTIONS:\n").last).split(separator: "\n")
+            #expect(rest.count { $0.contains("--") } == 1, "\(command)")
+        }
+    }
+
+    @Test("the configuration file has exactly the options of the commands")
     func configurationFile() {
         let commands: [(String, any ParsableCommand.Type)] = [
             ("serve", ServeCommand.self), ("publish", PublishCommand.self), ("subscribe", SubscribeCommand.self),

@@ -16,7 +16,9 @@ struct LocalCredentialsFile {
         try directory.prepare()
         let file = LocalCredentialsFile(path: "\(directory.path)/\(credentials.pid).json")
         unlink(file.path)  // An earlier process with the same identifier may have left a file.
-        guard let data = try? JSONEncoder().encode(credentials) else { preconditionFailure("credentials are JSON") }
+        guard let data = try? JSONEncoder().encode(credentials) else {
+            preconditionFailure("credentials must be encodable as JSON")
+        }
         let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0,
             (try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)) != nil

@@ -75,7 +75,7 @@ struct HandshakeQueue: Sendable {
         let place = order[first]
         first += 1
         guard var entries = waiting.removeValue(forKey: place), !entries.isEmpty else {
-            preconditionFailure("who stands in line has something")
+            preconditionFailure("a queued peer must have a message")
         }
         let entry = entries.removeFirst()
         count -= 1

@@ -260,7 +260,7 @@ extension SFU {
     }
 
     private mutating func enter(_ peer: PeerID, _ place: PeerIndex, fragment: String) {
-        precondition(places[peer] == nil, "a peer's number is used once")
+        precondition(places[peer] == nil, "a peer ID must be unique")
         places[peer] = place
         ufrags[fragment] = place
     }

@@ -54,7 +54,7 @@ extension SFU {
         _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
         as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
     ) -> SessionDescription {
-        precondition(places[peer] == nil && offers[peer] == nil, "a peer's number is used once")
+        precondition(places[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
         let credentials = newCredentials()
         let offer = Offer(
             sections: sections, originSessionID: generator.next() >> 1,

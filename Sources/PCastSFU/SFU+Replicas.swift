@@ -103,7 +103,7 @@ extension SFU {
             streams[index].quality.isPictureLeftOut = news.isPictureLeftOut
         case .ended(let peer, let reason):
             if let index = replicas[peer] { end(publisher: index, reason: reason, at: now) }
-        default: preconditionFailure("a home says no such thing")
+        default: preconditionFailure("a home shard must not send this message")
         }
     }
 
@@ -142,7 +142,7 @@ extension SFU {
             batch.bytes(range).withMemoryRebound(to: Bitrate.self) { estimates in
                 streams[index].replicas[replica].estimates.append(contentsOf: estimates)
             }
-        default: preconditionFailure("a replica says no such thing")
+        default: preconditionFailure("a replica must not send this message")
         }
     }
 

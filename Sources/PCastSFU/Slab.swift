@@ -50,7 +50,7 @@ struct Slab<Element: ~Copyable>: ~Copyable {
 
     /// Where a value stands until it is removed.
     func address(_ index: Int) -> UnsafeMutablePointer<Element> {
-        precondition(contains(index), "nothing stands at that number")
+        precondition(contains(index), "there must be an entry at the index")
         return chunks[index / Self.chunkSize] + index % Self.chunkSize
     }
 

@@ -23,7 +23,7 @@ extension EndToEnd {
                 let killed = Date()
                 publisher.send(SIGKILL)
                 #expect(try await publisher.exitStatus() == 128 + SIGKILL)
-                let told = try await platform.program.message(containing: "silent for 5 s")
+                let told = try await platform.program.message(containing: "no packets for 5 s")
                 let silence = try Self.time(of: told).timeIntervalSince(killed)
                 print("a vanished publisher is away after \(silence) s")
                 #expect(viewer.isRunning)

@@ -18,7 +18,7 @@ final class LogRing: Sendable {
     ///   - capacity: The number of lines; at least 1.
     ///   - lineLimit: The maximum length of a line in characters; longer lines are truncated.
     init(capacity: Int = 1_000, lineLimit: Int = 500) {
-        precondition(capacity > 0 && lineLimit > 0, "a ring has room")
+        precondition(capacity > 0 && lineLimit > 0, "the capacity and the line limit must be positive")
         self.capacity = capacity
         self.lineLimit = lineLimit
     }

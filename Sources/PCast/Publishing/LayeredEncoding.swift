@@ -46,7 +46,7 @@ final class LayeredEncoding: Sendable {
         encoded: @escaping @Sendable (EncodedFrame, _ layer: Int) -> Void,
         failed: @escaping @Sendable (String) -> Void
     ) {
-        precondition((1...3).contains(layers), "a stream has one to three layers")
+        precondition((1...3).contains(layers), "a stream must have one to three layers")
         let reductions = Self.reductions[layers]!
         let taken = TakenCount(layers)
         encodings = reductions.enumerated().map { index, reduction in

@@ -14,7 +14,7 @@ public final class ApplicationMedia: Sendable {
     ///   - frameRate: The approximate frame rate in frames per second, for encoders; nil without video.
     ///   - channels: The number of audio channels, 1 or 2; nil without audio.
     public init(frameRate: Double? = 30, channels: Int? = 2) {
-        precondition(channels.map { (1...2).contains($0) } ?? true, "sound has one or two channels")
+        precondition(channels.map { (1...2).contains($0) } ?? true, "audio must have one or two channels")
         media = PushedMedia(videoRate: frameRate, soundChannels: channels)
         mediaStream = MediaStream(application: media)
     }

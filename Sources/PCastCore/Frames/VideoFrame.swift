@@ -45,9 +45,9 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
         memory: UnsafeMutableRawBufferPointer,
         release: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
     ) {
-        precondition(color.range == .limited, "the samples of a frame are of limited range")
+        precondition(color.range == .limited, "the samples of a frame must have limited range")
         let layout = Self.layout(dimensions)
-        precondition(memory.count >= layout.byteCount, "a picture's memory is too small for it")
+        precondition(memory.count >= layout.byteCount, "the memory is too small for the frame")
         self.dimensions = dimensions
         self.captureTime = captureTime
         self.timestamp = timestamp

@@ -5,7 +5,7 @@ public struct ClockRate: Hashable, Sendable {
 
     /// Creates a clock rate. Traps if it is not positive.
     public init(hertz: Int64) {
-        precondition(hertz > 0, "a clock rate is positive")
+        precondition(hertz > 0, "a clock rate must be positive")
         self.hertz = hertz
     }
 

@@ -24,7 +24,7 @@ public struct SigningSecret: Sendable, Hashable {
     /// Returns a random secret of 32 bytes.
     public static func random() -> SigningSecret {
         guard let made = SigningSecret(SymmetricKey(size: .bits256).withUnsafeBytes(Array.init)) else {
-            preconditionFailure("32 bytes are within the sizes")
+            preconditionFailure("32 bytes must be a valid size")
         }
         return made
     }

@@ -7,7 +7,7 @@ public struct FrameRate: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a rate from a numerator and a denominator, which must be greater than 0.
     public init(_ numerator: Int, _ denominator: Int = 1) {
-        precondition(numerator > 0 && denominator > 0, "a frame rate that is no rate")
+        precondition(numerator > 0 && denominator > 0, "the frame rate must be positive")
         self.numerator = numerator
         self.denominator = denominator
     }

@@ -13,7 +13,7 @@ struct FrameCanvas {
     /// Creates a canvas for memory in the layout of `VideoFrame.layout`, which must outlive it.
     init(_ memory: UnsafeMutableRawBufferPointer, dimensions: Dimensions) {
         let layout = VideoFrame.layout(dimensions)
-        precondition(memory.count >= layout.byteCount, "a picture's memory is too small for it")
+        precondition(memory.count >= layout.byteCount, "the memory is too small for the frame")
         width = dimensions.width
         height = dimensions.height
         strideY = layout.strideY

@@ -28,7 +28,7 @@ public struct EncryptionKey: Hashable, Sendable {
         method: Method = .aes128, uri: String, initializationVector: [UInt8]? = nil, keyFormat: String = "identity",
         keyFormatVersions: String? = nil
     ) {
-        precondition(initializationVector.map { $0.count == 16 } ?? true, "an initialization vector has 16 bytes")
+        precondition(initializationVector.map { $0.count == 16 } ?? true, "an initialization vector must have 16 bytes")
         self.method = method
         self.uri = uri
         self.initializationVector = initializationVector

@@ -78,7 +78,7 @@ struct Poller: ~Copyable {
 
     /// Sets whether a descriptor is also watched for writability.
     func change(_ number: Int32, as source: Source, writability: Bool) {
-        precondition(control(CLINUX_CHANGE, number, source, writability), "the descriptor is watched")
+        precondition(control(CLINUX_CHANGE, number, source, writability), "the descriptor must be registered")
     }
 
     /// Watches a descriptor until it is ready once. `watchAgain` renews the watch.
@@ -92,11 +92,11 @@ struct Poller: ~Copyable {
 
     /// Renews the watch of `addOnce`. The event occurs at once if the descriptor is ready.
     func watchAgain(_ number: Int32, as source: Source) {
-        precondition(control(CLINUX_CHANGE, number, source, false, CLINUX_ONCE), "the descriptor is watched")
+        precondition(control(CLINUX_CHANGE, number, source, false, CLINUX_ONCE), "the descriptor must be registered")
     }
 
     func remove(_ number: Int32, as source: Source) {
-        precondition(control(CLINUX_REMOVE, number, source, false), "the descriptor is watched")
+        precondition(control(CLINUX_REMOVE, number, source, false), "the descriptor must be registered")
     }
 
     private func control(

@@ -28,7 +28,7 @@ public final class SpawnedProcess: Sendable {
         // The descriptors are duplicated to numbers from 10, because a pipe may have one of the standard numbers if
         // that was closed in this process.
         let given = [input, output, messages] + further
-        precondition(given.count <= 10, "a program is given ten descriptors at most")
+        precondition(given.count <= 10, "a program can inherit at most ten descriptors")
         let copies = given.map { fcntl($0.number, F_DUPFD_CLOEXEC, 10) }
         let error = copies.contains { $0 < 0 } ? Errno.current : 0
         defer {
@@ -64,7 +64,7 @@ public final class SpawnedProcess: Sendable {
 
     /// Blocks until the process has ended. It must be called once.
     public func wait() -> End {
-        guard let process = processID else { preconditionFailure("a process is waited for once") }
+        guard let process = processID else { preconditionFailure("a process must be waited for only once") }
         var status: Int32 = 0
         // The process identifier remains valid until `waitpid`, which is called under the lock that `send` uses.
         var information = siginfo_t()

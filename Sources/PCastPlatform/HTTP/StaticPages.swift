@@ -42,7 +42,7 @@ struct StaticPages: Sendable {
         }
         router.get("/assets/:name") { _, context in
             guard let asset = context.parameters.get("name").flatMap({ Self.assets[$0] }) else {
-                return Responses.text(.notFound, "There is no such file.")
+                return Responses.text(.notFound, "The file does not exist.")
             }
             return Self.response(asset.bytes, type: asset.type)
         }

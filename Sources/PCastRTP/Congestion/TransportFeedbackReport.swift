@@ -27,7 +27,7 @@ struct TransportFeedbackReport: Sendable {
         while first < last, arrival(first) == nil { first += 1 }
         referenceTime = Self.floorDivide(Self.ticks(arrival(first)), Self.ticksPerReference)
         let bound = min(room - 20, Self.maximumSize) - 4
-        precondition(bound > 16, "no room for transport feedback")
+        precondition(bound > 16, "the buffer is too small for transport feedback")
         var previous = referenceTime * Self.ticksPerReference
         var encoder = PacketStatusEncoder()
         // The pending statuses of the encoder need at most two chunks, in addition to the one that becomes full.

@@ -20,7 +20,7 @@ public struct RTCPWriter {
     /// Writes the header of a packet and returns the offset of its body. `size` is that of the body, a multiple of
     /// four.
     mutating func begin(type: UInt8, count format: UInt8, size: Int) -> Int {
-        precondition(size % 4 == 0 && size + 4 <= remaining, "no room for an RTCP packet")
+        precondition(size % 4 == 0 && size + 4 <= remaining, "the buffer is too small for an RTCP packet")
         buffer[count] = 0x80 | format
         buffer[count + 1] = type
         buffer.storeBigEndian(UInt16(size / 4), at: count + 2)
@@ -64,9 +64,9 @@ public struct RTCPWriter {
     /// Adds a block to the report that was written last (24 bytes). Returns false if it has 31 blocks already, and
     /// another report must be written.
     public mutating func append(_ block: ReportBlock) -> Bool {
-        guard let report else { preconditionFailure("a report block follows its report") }
+        guard let report else { preconditionFailure("a report block must follow its report") }
         guard buffer[report] & 0x1F < 31 else { return false }
-        precondition(ReportBlock.size <= remaining, "no room for a report block")
+        precondition(ReportBlock.size <= remaining, "the buffer is too small for a report block")
         block.write(into: buffer, at: count)
         count += ReportBlock.size
         buffer[report] += 1
@@ -76,7 +76,7 @@ public struct RTCPWriter {
 
     /// Writes the canonical name of a source, at most 255 bytes of UTF-8 (RFC 3550, section 6.5.1).
     public mutating func sourceDescription(ssrc: UInt32, cname: Span<UInt8>) {
-        precondition(cname.count < 256, "a CNAME has at most 255 bytes")
+        precondition(cname.count < 256, "a CNAME must have at most 255 bytes")
         let size = (4 + 2 + cname.count + 1 + 3) / 4 * 4
         let body = begin(type: RTCPPacket.PacketType.sourceDescription, count: 1, size: size)
         buffer.storeBigEndian(ssrc, at: body)

@@ -33,7 +33,7 @@ struct PacketSlots: ~Copyable {
 
     /// Creates a ring. `capacity` must be a power of two.
     init(capacity: Int, slotSize: Int) {
-        precondition(capacity > 0 && capacity & (capacity - 1) == 0, "a ring of slots is a power of two")
+        precondition(capacity > 0 && capacity & (capacity - 1) == 0, "the number of slots must be a power of two")
         self.capacity = capacity
         self.slotSize = slotSize
         memory = .allocate(byteCount: capacity * slotSize, alignment: 64)

@@ -45,7 +45,7 @@ struct HeaderTemplate {
     ) {
         let length = layout.size - RTPHeader.fixedSize
         guard length >= 0, length <= Self.capacity else { return nil }
-        precondition(room.count >= Self.roomSize, "no room for what is kept of a header")
+        precondition(room.count >= Self.roomSize, "the buffer is too small for the header")
         size = layout.size
         self.playoutDelay = playoutDelay
         self.countsPackets = countsPackets
@@ -66,7 +66,7 @@ struct HeaderTemplate {
         marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
         transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into room: UnsafeMutableRawBufferPointer
     ) {
-        precondition(room.count >= Self.roomSize, "no room for an RTP header")
+        precondition(room.count >= Self.roomSize, "the buffer is too small for an RTP header")
         let start = room.baseAddress!
         let first = UInt32(hasExtensions ? 0x90 : 0x80) << 24
         let second = UInt32(payloadType | (marker ? 0x80 : 0)) << 16

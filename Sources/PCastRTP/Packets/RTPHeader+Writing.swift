@@ -26,7 +26,7 @@ extension RTPHeader {
             guard let kind = RTPHeaderExtension(rawValue: rawValue), let id = map.id(of: kind),
                 let size = values.size(of: kind), twoByte || id < 15
             else { continue }
-            precondition(cursor + size + 5 <= buffer.count, "no room for the header extensions")
+            precondition(cursor + size + 5 <= buffer.count, "the buffer is too small for the header extensions")
             cursor = Self.writeElementHeader(id: id, size: size, twoByte: twoByte, into: buffer, at: cursor)
             values.write(kind, into: buffer, at: cursor)
             layout.note(kind, at: cursor)
@@ -46,8 +46,8 @@ extension RTPHeader {
 
     /// Writes a header without extensions, and returns its layout.
     public func write(into buffer: UnsafeMutableRawBufferPointer) -> RTPHeaderLayout {
-        precondition(buffer.count >= Self.fixedSize, "no room for an RTP header")
-        precondition(payloadType < 128, "a payload type has seven bits")
+        precondition(buffer.count >= Self.fixedSize, "the buffer is too small for an RTP header")
+        precondition(payloadType < 128, "a payload type must have seven bits")
         buffer[0] = 0x80 | (paddingSize > 0 ? 0x20 : 0)
         buffer[1] = (marker ? 0x80 : 0) | payloadType
         buffer.storeBigEndian(sequenceNumber, at: 2)
@@ -64,7 +64,8 @@ extension RTPHeader {
     /// Writes padding of a size of less than 256 bytes; nothing if the size is 0.
     public static func writePadding(_ paddingSize: Int, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         guard paddingSize > 0 else { return }
-        precondition(paddingSize < 256 && offset + paddingSize <= buffer.count, "no room for the padding")
+        precondition(
+            paddingSize < 256 && offset + paddingSize <= buffer.count, "the buffer is too small for the padding")
         for index in offset..<offset + paddingSize - 1 { buffer[index] = 0 }
         buffer[offset + paddingSize - 1] = UInt8(paddingSize)
     }

@@ -35,7 +35,7 @@ public struct RTXEncapsulation: Sendable {
 
     /// Returns the header of a probe with 1 to 255 bytes of padding and without payload.
     public mutating func probeHeader(payloadType: UInt8, timestamp: UInt32, paddingSize: Int) -> RTPHeader {
-        precondition((1...255).contains(paddingSize), "padding is 1 to 255 bytes")
+        precondition((1...255).contains(paddingSize), "padding must be 1 to 255 bytes")
         defer { sequenceNumber &+= 1 }
         return RTPHeader(
             payloadType: payloadType, sequenceNumber: sequenceNumber, timestamp: timestamp, ssrc: ssrc,
@@ -46,7 +46,7 @@ public struct RTXEncapsulation: Sendable {
     public static func writePayload(
         originalSequenceNumber: UInt16, payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
-        precondition(headerSize + payload.count <= buffer.count, "no room for the retransmission")
+        precondition(headerSize + payload.count <= buffer.count, "the buffer is too small for the retransmission")
         buffer.storeBigEndian(originalSequenceNumber, at: 0)
         UnsafeMutableRawBufferPointer(rebasing: buffer[headerSize..<headerSize + payload.count])
             .copyMemory(from: payload)

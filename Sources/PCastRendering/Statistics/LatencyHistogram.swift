@@ -21,7 +21,7 @@ public struct LatencyHistogram: Sendable {
     /// Removes a latency that was added.
     mutating func remove(_ latency: TimeSpan) {
         let index = Self.index(of: latency)
-        precondition(counts[index] > 0, "only what was added is taken back")
+        precondition(counts[index] > 0, "only an added value may be removed")
         counts[index] -= 1
         count -= 1
     }

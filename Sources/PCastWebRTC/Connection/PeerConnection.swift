@@ -169,7 +169,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     /// Returns the RIDs of simulcast layers, the lowest first. One layer has none.
     static func layerNames(_ count: Int) -> [String] {
-        precondition((1...3).contains(count), "a stream has one to three layers")
+        precondition((1...3).contains(count), "a stream must have one to three layers")
         return [[], ["l", "h"], ["l", "m", "h"]][count - 1]
     }
 
@@ -190,7 +190,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     ///   - now: The present time.
     /// - Throws: `SDPError` if the answer does not match the offer.
     public mutating func accept(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
-        precondition(transport == nil, "an offer is answered once")
+        precondition(transport == nil, "an offer must be answered only once")
         let session = try offerMade.accept(answer)
         let remote = session.remoteTransport
         guard let remoteCredentials = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {

@@ -11,7 +11,7 @@ struct HMACSHA1 {
     static let maximumKeyLength = 64
 
     init(key: [UInt8]) {
-        precondition(key.count <= Self.maximumKeyLength, "a longer key would be hashed first")
+        precondition(key.count <= Self.maximumKeyLength, "the key must not be longer than a block")
         pcast_sha1_init(&inner)
         pcast_sha1_init(&outer)
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { block in

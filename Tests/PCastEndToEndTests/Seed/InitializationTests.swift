@@ -64,7 +64,7 @@ extension EndToEnd.Seed {
             let published = try await shared.publish(by: try await shared.client(options))
             await published.close()
             #expect(lines.values.isEmpty != isEnabled)
-            #expect(lines.values.contains { $0.contains("stream set up") } == isEnabled)
+            #expect(lines.values.contains { $0.contains("stream established") } == isEnabled)
             #expect(!lines.values.contains { $0.contains("DIGEST") })
             // What is collected for a report is there either way, and holds no token.
             let collected = published.pcast.collectLogMessages()

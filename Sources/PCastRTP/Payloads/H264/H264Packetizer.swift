@@ -42,7 +42,8 @@ public struct H264Packetizer {
         accessUnit: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, mode: Mode = .nonInterleaved
     ) {
-        precondition(maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "payload limit too small")
+        precondition(
+            maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "the payload limit is too small")
         bytes = accessUnit
         // The size of a unit in a STAP-A has 16 bits.
         self.maximumPayloadSize = min(maximumPayloadSize, Int(UInt16.max))

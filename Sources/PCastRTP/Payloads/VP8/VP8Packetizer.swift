@@ -19,7 +19,8 @@ public struct VP8Packetizer {
         frame: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16?
     ) {
-        precondition(maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "payload limit too small")
+        precondition(
+            maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "the payload limit is too small")
         bytes = frame
         self.pictureID = pictureID
         let room = maximumPayloadSize - (pictureID == nil ? 1 : 4)

@@ -141,7 +141,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
 
     /// Writes the descriptor into a buffer of at least ``maximumSize`` bytes, and returns its size.
     public func write(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        precondition(buffer.count >= Self.maximumSize, "no room for a VP8 payload descriptor")
+        precondition(buffer.count >= Self.maximumSize, "the buffer is too small for a VP8 payload descriptor")
         buffer[0] =
             (isNonReference ? Self.nonReferenceBit : 0) | (startsPartition ? Self.startBit : 0)
             | partitionIndex & Self.partitionMask

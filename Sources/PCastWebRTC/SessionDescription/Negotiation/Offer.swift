@@ -17,7 +17,7 @@ public struct Offer: Sendable {
         sections: [OfferSection], originSessionID: UInt64, transport: TransportDescription,
         capabilities: MediaCapabilities
     ) {
-        precondition(sections.count <= SDPLimits.mediaSections, "a description has at most 32 sections")
+        precondition(sections.count <= SDPLimits.mediaSections, "a session description must have at most 32 sections")
         let media = sections.enumerated().map { index, section in
             Self.media(
                 section, mid: section.mid ?? String(index), transport: transport, capabilities: capabilities)
@@ -66,7 +66,7 @@ public struct Offer: Sendable {
 
     /// Adds simulcast layers to a section.
     private static func offer(_ layers: [String], in media: inout MediaDescription) {
-        precondition(layers.count <= SDPLimits.simulcastLayers, "more layers than anybody takes")
+        precondition(layers.count <= SDPLimits.simulcastLayers, "there are too many layers")
         media.rids = layers.map { RestrictionIdentifier(id: $0, direction: .send) }
         media.simulcast = SimulcastDescription(send: layers.map { [SimulcastDescription.Encoding(rid: $0)] })
         media.sources = []

@@ -5,7 +5,11 @@ struct CommandFailure: Error, Equatable {
     let sentence: String?
 
     static let needsToken = CommandFailure(
-        .notAuthorized, "That platform needs a token: give --token; “pcast token create” makes one.")
+        .notAuthorized, "The platform requires a token: give --token. “pcast token create” creates one.")
+
+    static let terminalAndJSON = CommandFailure(
+        .unusableArguments,
+        "--render terminal and --json both write to this terminal: redirect standard output.")
 
     init(_ status: ExitStatus, _ sentence: String? = nil) {
         self.status = status

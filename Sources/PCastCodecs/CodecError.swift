@@ -33,11 +33,11 @@ extension CodecError: CustomStringConvertible {
         switch self {
         case .missing(let what): "\(what) is missing: install Debian's FFmpeg, libopus and libvpx packages"
         case .unsupported(let what): what
-        case .cannotOpen(let what, let reason): "“\(what)” cannot be opened (\(reason)): is the path or address right?"
+        case .cannotOpen(let what, let reason): "“\(what)” cannot be opened (\(reason)): check the path or address"
         case .noTrack(let what): what
         case .damaged(let what): "the media is damaged: \(what)"
         case .cannotWrite(let path, let reason):
-            "“\(path)” cannot be written (\(reason)): is there such a folder, and room on the disk?"
+            "“\(path)” cannot be written (\(reason)): check that the directory exists and the disk has space"
         case .failed(let call, let reason): "\(call) failed: \(reason)"
         }
     }

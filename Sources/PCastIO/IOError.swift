@@ -35,21 +35,21 @@ extension IOError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .addressInUse(let address):
-            "\(address) is in use: stop what has it (`ss -lnptu` names it), or listen on another port."
+            "\(address) is in use: stop the program that uses it (`ss -lnptu` names it), or listen on another port."
         case .addressNotAvailable(let address):
-            "\(address.ip) is not an address of this machine: listen on one that `ip address` lists, or on 0.0.0.0."
+            "\(address.ip) is not an address of this host: listen on one that `ip address` lists, or on 0.0.0.0."
         case .permissionDenied(let address):
-            "port \(address.port) needs a privilege: listen on one above 1023, or grant CAP_NET_BIND_SERVICE."
+            "port \(address.port) requires a privilege: listen on a port above 1023, or grant CAP_NET_BIND_SERVICE."
         case .connectFailed(let address, let errno):
-            "no TCP connection to \(address) (\(Errno.text(errno))): does it listen, does a firewall stand between?"
+            "no TCP connection to \(address) (\(Errno.text(errno))): check that it listens, and the firewalls between."
         case .connectTimedOut(let address):
-            "no answer from \(address) over TCP: check the address, and the firewalls between."
+            "no response from \(address) over TCP: check the address, and the firewalls between."
         case .tooManyConnections(let limit):
             "the limit of \(limit) TCP connections is reached: close some, or raise the limit."
         case .stopped:
-            "the event loop was stopped: start another."
+            "the event loop was stopped: start another one."
         case .mailboxFull:
-            "the event loop does not keep up with what it is asked: give it fewer peers, or a processor of its own."
+            "the event loop is overloaded and its command queue is full: give it fewer peers, or a processor of its own."
         case .system(let call, let errno):
             "\(call) failed: \(Errno.text(errno))."
         }

@@ -16,11 +16,11 @@ extension JSONError: CustomStringConvertible {
     /// The message for a person: the limit, or the byte to look at.
     public var description: String {
         switch self {
-        case .tooLarge(let limit): "the text is too large: at most \(limit) bytes are read"
-        case .tooDeep(let limit): "the text is nested too deep: at most \(limit) levels are read"
-        case .tooManyValues(let limit): "the text has too many values: at most \(limit) are read"
-        case .tooManyMembers(let limit): "an object has too many members: at most \(limit) are read"
-        case .malformed(let offset): "the text is not JSON: look at byte \(offset)"
+        case .tooLarge(let limit): "the text is too large: send at most \(limit) bytes"
+        case .tooDeep(let limit): "the text is nested too deeply: use at most \(limit) levels"
+        case .tooManyValues(let limit): "the text has too many values: use at most \(limit)"
+        case .tooManyMembers(let limit): "an object has too many members: use at most \(limit)"
+        case .malformed(let offset): "the text is not valid JSON: check byte \(offset)"
         }
     }
 }

@@ -101,7 +101,7 @@ public struct Platform: Sendable {
         let keeping = Task { await kept.run(of: directory) }
         let interfaces = Task { [logger] in
             await router.followInterfaces { addresses in
-                logger.info("candidates name other addresses", metadata: ["addresses": "\(addresses)"])
+                logger.info("the addresses of ICE candidates changed", metadata: ["addresses": "\(addresses)"])
             }
         }
         defer { interfaces.cancel() }
@@ -177,7 +177,7 @@ public struct Platform: Sendable {
         let discovered = await AddressDiscovery.run(
             servers: configuration.stunServers, port: configuration.rtcPort, family: address.family)
         if discovered.isEmpty, !configuration.stunServers.isEmpty {
-            logger.warning("no STUN server told the public address: name it with --advertise")
+            logger.warning("no STUN server reported the public address: set it with --advertise")
         }
         do {
             let certificate = try DTLSCertificate.generate(at: MonotonicClock.wallTime())

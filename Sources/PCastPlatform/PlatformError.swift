@@ -11,10 +11,10 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .invalidHost(let host):
-            "“\(host)” is no address to listen on: write one such as 127.0.0.1, 0.0.0.0 or [::]"
+            "“\(host)” is not an address to listen on: use one such as 127.0.0.1, 0.0.0.0 or [::]"
         case .addressInUse(let what, let setting): "\(what) (--\(setting.rawValue))"
-        case .records(let reason): "the records could not be opened: \(reason)"
-        case .certificate(let reason): "the TLS port could not be secured: \(reason)"
+        case .records(let reason): "the database could not be opened: \(reason)"
+        case .certificate(let reason): "TLS could not be set up: \(reason)"
         case .media(let reason): "the media port could not be opened: \(reason)"
         }
     }

@@ -29,16 +29,16 @@ extension PlaybackError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unsupportedAddress(let address):
-            "“\(address)” cannot be played: give a file, or an address of http, https or pcast"
+            "“\(address)” cannot be played: use a file, or a URI of http, https or pcast"
         case .unreachable(let name, let reason): "“\(name)” cannot be reached: \(reason)"
-        case .noStream(let name, _, let reason): "“\(name)” cannot be watched: \(reason)"
-        case .refused(let name, let status): "the server refuses “\(name)” with status \(status)"
-        case .brokenPlaylist(let name, let reason): "the playlist “\(name)” is broken: \(reason)"
-        case .notPlayable(let name, let reason): "“\(name)” holds nothing that can be played: \(reason)"
-        case .brokeOff(let name, let reason): "“\(name)” broke off: \(reason)"
-        case .noTrack(let name): "there is no track “\(name)”: see the item's tracks"
-        case .notSeekable: "the item cannot be gone about in"
-        case .interrupted: "something else was asked for meanwhile"
+        case .noStream(let name, _, let reason): "“\(name)” cannot be subscribed to: \(reason)"
+        case .refused(let name, let status): "the server rejects “\(name)” with status \(status)"
+        case .brokenPlaylist(let name, let reason): "the playlist “\(name)” is malformed: \(reason)"
+        case .notPlayable(let name, let reason): "“\(name)” contains no media that can be played: \(reason)"
+        case .brokeOff(let name, let reason): "reading “\(name)” failed: \(reason)"
+        case .noTrack(let name): "there is no track “\(name)”: use one of the item's tracks"
+        case .notSeekable: "the item is not seekable"
+        case .interrupted: "a later request replaced this one"
         }
     }
 }

@@ -79,7 +79,7 @@ struct HandshakeQueue: Sendable {
         let place = order[first]
         first += 1
         guard var entries = waiting.removeValue(forKey: place), !entries.isEmpty else {
-            preconditionFailure("a queued peer must have datagrams")
+            preconditionFailure("a queued peer must have a message")
         }
         let entry = entries.removeFirst()
         count -= 1

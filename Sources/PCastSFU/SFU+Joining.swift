@@ -277,7 +277,7 @@ extension SFU {
     }
 
     private mutating func enter(_ peer: PeerID, _ place: PeerIndex, fragment: String) {
-        precondition(places[peer] == nil, "the number of a peer must not be in use")
+        precondition(places[peer] == nil, "a peer ID must be unique")
         places[peer] = place
         ufrags[fragment] = place
     }

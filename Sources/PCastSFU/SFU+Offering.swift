@@ -70,7 +70,7 @@ extension SFU {
         _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
         as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
     ) -> SessionDescription {
-        precondition(places[peer] == nil && offers[peer] == nil, "the number of a peer must not be in use")
+        precondition(places[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
         let credentials = newCredentials()
         let offer = Offer(
             sections: sections, originSessionID: generator.next() >> 1,

@@ -112,7 +112,7 @@ extension SFU {
             streams[index].quality.isPictureLeftOut = news.isPictureLeftOut
         case .ended(let peer, let reason):
             if let index = replicas[peer] { end(publisher: index, reason: reason, at: now) }
-        default: preconditionFailure("the home shard does not send this message")
+        default: preconditionFailure("a home shard must not send this message")
         }
     }
 
@@ -152,7 +152,7 @@ extension SFU {
             batch.bytes(range).withMemoryRebound(to: Bitrate.self) { estimates in
                 streams[index].replicas[replica].estimates.append(contentsOf: estimates)
             }
-        default: preconditionFailure("a replica does not send this message")
+        default: preconditionFailure("a replica must not send this message")
         }
     }
 

@@ -50,7 +50,7 @@ struct Slab<Element: ~Copyable>: ~Copyable {
 
     /// The address of a value, valid until the value is removed.
     func address(_ index: Int) -> UnsafeMutablePointer<Element> {
-        precondition(contains(index), "there is no element at this index")
+        precondition(contains(index), "there must be an entry at the index")
         return chunks[index / Self.chunkSize] + index % Self.chunkSize
     }
 

@@ -5,7 +5,7 @@ struct VideoLayers: ~Copyable {
     let count: Int
 
     init(count: Int, _ make: (Int) -> PublishedTrack) {
-        precondition(count > 0, "a stream without video must also have a video track")
+        precondition(count > 0, "there must be at least one track")
         self.count = count
         tracks = .allocate(capacity: count)
         for index in 0..<count { (tracks + index).initialize(to: make(index)) }
@@ -23,7 +23,7 @@ struct VideoLayers: ~Copyable {
 
     /// The address of a layer.
     func address(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
-        precondition(indices.contains(index), "the index of the layer is out of range")
+        precondition(indices.contains(index), "the layer does not exist")
         return tracks + index
     }
 

@@ -51,21 +51,22 @@ extension TimelineError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .tooLarge(let limit): "the message is too large: send at most \(limit) bytes"
-        case .tooDeep(let limit): "the message is nested too deep: at most \(limit) levels are read"
+        case .tooDeep(let limit): "the message is nested too deeply: use at most \(limit) levels"
         case .tooMany(let what, let limit): "the message has too many \(what): send at most \(limit)"
-        case .notJSON(let offset): "the message is not JSON: look at byte \(offset)"
+        case .notJSON(let offset): "the message is not valid JSON: check byte \(offset)"
         case .wrongType(let field, let expected): "\(field) has to be \(expected)"
         case .unknownWord(let field, let word, let allowed):
-            "\(field) may not be “\(word.prefix(64))”: it is one of \(allowed.joined(separator: ", "))"
-        case .notATime(let field): "\(field) is no time: write it as 2026-01-31T12:00:00.000Z"
+            "\(field) is “\(word.prefix(64))”: use one of \(allowed.joined(separator: ", "))"
+        case .notATime(let field): "\(field) is not a time: write it as 2026-01-31T12:00:00.000Z"
         case .badName(let what, let limit): "\(what) needs a name of 1 to \(limit) bytes"
         case .otherEvent(let id):
-            "the message says to be of the event “\(id.prefix(64))”: send it to that one's address"
+            "the message has the id of the event “\(id.prefix(64))”: send it to that event's address"
         case .noEvent(let id): "there is no event “\(id.prefix(64))”: add it by POST"
-        case .recordedInFuture: "the time of recording lies in the future: leave it out to take the present"
-        case .full(let limit): "the game's timeline is full (\(limit)): begin another game"
-        case .gap(let expected, let got): "revision \(got) came where \(expected) was due: ask again from there"
-        case .notAMessage(let what): "the service's message cannot be understood (\(what)): is it of this version?"
+        case .recordedInFuture: "the recording time is in the future: leave it out to use the current time"
+        case .full(let limit): "the game's timeline has reached its limit (\(limit)): use another game"
+        case .gap(let expected, let got):
+            "revision \(got) arrived instead of \(expected): request the revisions from there"
+        case .notAMessage(let what): "the service's message is malformed (\(what)): check that it has the same version"
         }
     }
 }

@@ -8,14 +8,14 @@ enum ConnectionFailure {
     static func reason(of error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError:
-            error.connectionErrors.first.map { reason(of: $0.error) } ?? "no address for \(error.host)"
+            error.connectionErrors.first.map { reason(of: $0.error) } ?? "the host name \(error.host) has no address"
         case let error as IOError where error.errnoCode == ECONNREFUSED: WebError.refused
         case let error as IOError: String(cString: strerror(error.errnoCode))
         case let error as NIOSSLExtraError where error == NIOSSLExtraError.failedToValidateHostname:
-            "its certificate is for another name: use the name that it is for"
+            "its certificate is for another name: use the name in the certificate"
         case let error as NIOSSLError where isOfCertificate(error):
-            "its certificate is signed by no authority that this machine knows, or has expired: add the authority to "
-                + "the system's (ca-certificates), or name its file in SSL_CERT_FILE"
+            "its certificate has expired or is signed by an unknown authority: add the authority to "
+                + "the system's certificates (ca-certificates), or set SSL_CERT_FILE to its file"
         case let error as NIOSSLError: words(of: error)
         default: "\(error)"
         }
@@ -32,7 +32,7 @@ enum ConnectionFailure {
 
     private static func words(of error: NIOSSLError) -> String {
         switch error {
-        case .failedToLoadCertificate, .noSuchFilesystemObject: return "SSL_CERT_FILE names no file of certificates"
+        case .failedToLoadCertificate, .noSuchFilesystemObject: return "SSL_CERT_FILE is not a file of certificates"
         default:
             guard let code = code(of: error) else { return "TLS failed: \(error)" }
             return "TLS failed: \(code.lowercased().replacing("_", with: " "))"

@@ -105,7 +105,7 @@ public struct HTTPDownload: Sendable {
             bytes = bytes.dropFirst(Int(clamping: range.offset))
             if let length = range.length {
                 guard bytes.count >= length else {
-                    throw .unreachable(reason: "\(bytes.count) of \(length) bytes came")
+                    throw .unreachable(reason: "\(bytes.count) of \(length) bytes arrived")
                 }
                 bytes = bytes.prefix(Int(clamping: length))
             }
@@ -199,7 +199,7 @@ public struct HTTPDownload: Sendable {
         let coding = codings.first.flatMap { ContentCoding($0) }
         guard codings.isEmpty || codings.count == 1 && coding != nil else {
             return .failure(
-                .undecodable(reason: "the server sends it in the coding \(codings.joined(separator: ", "))"))
+                .undecodable(reason: "the content coding \(codings.joined(separator: ", ")) is not supported"))
         }
         if head.status != 206, let range, range.offset > limit { return .failure(.tooLarge) }
         let intake = Intake(head, exchange)
@@ -209,7 +209,7 @@ public struct HTTPDownload: Sendable {
                 let bytes = Array(piece.readableBytesView)
                 if let coding {
                     guard await coding.decode(bytes, take: intake.take) else {
-                        return .failure(.undecodable(reason: "it is not coded as the server says (\(codings[0]))"))
+                        return .failure(.undecodable(reason: "the body does not have the content coding \(codings[0])"))
                     }
                 } else {
                     _ = await intake.take(bytes)
@@ -223,7 +223,7 @@ public struct HTTPDownload: Sendable {
                 Task.isCancelled ? .cancelled : .unreachable(reason: ConnectionFailure.reason(of: error)))
         }
         if let wantedLength = range?.length, intake.wanted > 0 {
-            return .failure(.unreachable(reason: "\(wantedLength - intake.wanted) of \(wantedLength) bytes came"))
+            return .failure(.unreachable(reason: "\(wantedLength - intake.wanted) of \(wantedLength) bytes arrived"))
         }
         return .success(head)
     }

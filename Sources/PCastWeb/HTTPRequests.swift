@@ -91,7 +91,7 @@ public enum HTTPRequests {
             return HTTPAnswer(status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter)
         } catch {
             let reason = ConnectionFailure.reason(of: error)
-            throw WebError.protocolViolation("the answer of \(uri) is cut or too large (\(reason))")
+            throw WebError.protocolViolation("the response of \(uri) is incomplete or too large (\(reason))")
         }
     }
 }

@@ -40,15 +40,15 @@ public enum WebError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .invalidURI(let uri):
-            "“\(uri)” is not an address: write http://HOST:PORT or https://HOST"
+            "“\(uri)” is not a platform URI: write http://HOST:PORT or https://HOST"
         case .unreachable(let uri, let reason):
-            "no platform answers at \(uri) (\(reason)): is it running, and is the address right?"
+            "no platform responds at \(uri) (\(reason)): check that it runs, and its address"
         case .untrusted(let uri, let reason): "the server at \(uri) is not trusted: \(reason)"
         case .upgradeRefused(let uri):
-            "the server at \(uri) refused a WebSocket: is this the address of a PCast platform?"
+            "the server at \(uri) rejected a WebSocket: check that this is the address of a PCast platform"
         case .addressInUse(let host, let port):
             "another program listens on \(host):\(port): choose another port, or port 0 for a free one"
-        case .protocolViolation(let what): "the other side broke the protocol: \(what)"
+        case .protocolViolation(let what): "the peer violated the protocol: \(what)"
         case .certificate(let reason): "the TLS certificate or key cannot be used: \(reason)"
         }
     }

@@ -32,7 +32,7 @@ public struct WebSocketClient: Sendable {
             throw error
         } catch {
             try Task.checkCancellation()
-            if attempt.hasTimedOut { throw WebError.unreachable(uri: uri, reason: "no answer in 10 s") }
+            if attempt.hasTimedOut { throw WebError.unreachable(uri: uri, reason: "no response within 10 s") }
             throw WebError(reaching: uri, failedWith: error)
         }
         guard let opened else { throw WebError.upgradeRefused(uri: uri) }

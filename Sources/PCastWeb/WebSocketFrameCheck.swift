@@ -17,7 +17,7 @@ final class WebSocketFrameCheck: ChannelInboundHandler {
         let frame = unwrapInboundIn(data)
         guard (frame.maskKey != nil) == isServer, !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
             isBroken = true
-            context.fireErrorCaught(WebError.protocolViolation("a WebSocket frame with a wrong mask or reserved bits"))
+            context.fireErrorCaught(WebError.protocolViolation("a WebSocket frame has a wrong mask or reserved bits"))
             return
         }
         context.fireChannelRead(data)

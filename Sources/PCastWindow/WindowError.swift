@@ -13,9 +13,9 @@ public enum WindowError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .missing(let reason):
-            "A window needs SDL 2 (Debian's libsdl2-2.0-0), which is not there: \(reason)."
+            "A window requires SDL 2, which is not installed (Debian: apt install libsdl2-2.0-0): \(reason)."
         case .refused(let reason): "No window can be opened: \(reason)."
-        case .displayLost: "No window can be opened: the display has gone."
+        case .displayLost: "No window can be opened: the display was closed."
         }
     }
 }

@@ -134,7 +134,7 @@ final class WindowThread: Sendable {
         // Without a display, SDL would draw to invisible memory.
         if ["offscreen", "dummy", "evdev"].contains(system), getenv("SDL_VIDEODRIVER") == nil {
             sdl.calls.QuitSubSystem(UInt32(CSDL_INIT_VIDEO))
-            return refuse(.refused("there is no display: neither DISPLAY nor WAYLAND_DISPLAY names one"))
+            return refuse(.refused("there is no display: set DISPLAY or WAYLAND_DISPLAY"))
         }
         // Emulated OpenGL behind a window's memory costs ten times as much as X11's own copy. On Wayland, SDL 2 always
         // needs it.
@@ -211,7 +211,7 @@ final class WindowThread: Sendable {
             return (state.windows, state.endings)
         }
         guard let lost else { return }
-        for window in lost.windows where window.isOpen { window.closed(.lost(reason: "the display has gone")) }
+        for window in lost.windows where window.isOpen { window.closed(.lost(reason: "the display was closed")) }
         for ending in lost.endings { ending() }
         refuse(.displayLost)
         while true { pause() }

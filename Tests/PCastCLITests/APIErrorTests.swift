@@ -57,7 +57,8 @@ struct RefusalTests {
         #expect(plan.videos.map { $0.sources.first?.wallClock?.wallTime } == [time, nil])
         #expect(plan.videos.first?.sources.first?.wallClock?.position == .zero)
         for (wrong, word) in [
-            (start, "go with --timeline"), (["--timeline", "NHL/1", "--timeline-start", "noon"], "noon is no time"),
+            (start, "require --timeline"),
+            (["--timeline", "NHL/1", "--timeline-start", "noon"], "noon: the time is written"),
         ] {
             let failure = #expect(throws: (any Error).self) { try PlayCommand.parse(["a.mp4"] + wrong) }
             #expect(failure.map { PlayCommand.message(for: $0) }?.contains(word) == true)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Testing
 
 @testable import PCastCLI
@@ -56,6 +57,28 @@ struct HelpTests {
         for (command, options) in expected {
             let text = help(command)
             for option in options + ["--json", "--help"] { #expect(text.contains(option), "\(command) \(option)") }
+        }
+    }
+
+    private func leaves(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+        let subcommands = command.configuration.subcommands
+        return subcommands.isEmpty ? [command] : subcommands.flatMap { leaves(of: $0) }
+    }
+
+    @Test("each command groups its options by section, has an example, and can be more verbose and quiet")
+    func sections() throws {
+        let commands = leaves(of: PCastCommand.self).filter { $0.configuration.shouldDisplay }
+        #expect(commands.count >= 15)
+        for command in commands {
+            let text = help(command)
+            #expect(text.contains(/Examples?:\n +pcast [a-z]/), "\(command)")
+            let output = try #require(text.components(separatedBy: "\nOUTPUT:\n").last)
+            for option in ["--json", "-v, --verbose", "-q, --quiet", "--log-level"] {
+                #expect(output.contains("  \(option)"), "\(command) \(option)")
+            }
+            // Only --help is outside of the sections.
+            let rest = try #require(text.components(separatedBy: "\nOPTIONS:\n").last).split(separator: "\n")
+            #expect(rest.count { $0.contains("--") } == 1, "\(command)")
         }
     }
 

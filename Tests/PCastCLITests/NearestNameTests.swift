@@ -23,14 +23,14 @@ struct NearestNameTests {
         let key = #expect(throws: CommandFailure.self) {
             try ConfigurationFile(text: "[serve]\nlisen = 127.0.0.1:1", path: "F")
         }
-        #expect(key?.sentence == "F, line 2: “pcast serve” has no option “lisen”; perhaps “listen” is meant.")
+        #expect(key?.sentence == "F, line 2: “pcast serve” has no option “lisen” (did you mean “listen”?).")
         let section = #expect(throws: CommandFailure.self) { try ConfigurationFile(text: "[server]", path: "F") }
-        #expect(section?.sentence?.contains("perhaps [serve] is meant") == true)
+        #expect(section?.sentence?.contains("did you mean [serve]?") == true)
         let variable = #expect(throws: CommandFailure.self) {
             try Settings.checkVariables(
                 of: "serve", in: ["PCAST_SERVE_LIMITS": "viewers=1", "PCAST_LOG_LEVEL": "info"])
         }
-        #expect(variable?.sentence?.contains("perhaps “PCAST_SERVE_LIMIT” is meant") == true)
+        #expect(variable?.sentence?.contains("did you mean “PCAST_SERVE_LIMIT”?") == true)
         #expect(variable?.status == .unusableArguments)
     }
 
@@ -44,8 +44,9 @@ struct NearestNameTests {
         #expect(limits[.viewersPerAddress] == 7 && limits[.bitratePerStream] == 2_500_000)
         #expect(limits.changed == [.viewersPerAddress, .bitratePerStream])
         for (text, part) in [
-            ("viewer=1", "perhaps “viewers” is meant"), ("viewers=many", "is a number"), ("viewers=-1", "is a number"),
-            ("viewers=2.5M", "is a number"),
+            ("viewer=1", "did you mean “viewers”?"), ("viewers=many", "must be a number"),
+            ("viewers=-1", "must be a number"),
+            ("viewers=2.5M", "must be a number"),
         ] {
             let argument = try #require(LimitArgument(argument: text))
             let failure = #expect(throws: CommandFailure.self) { try argument.set(in: &limits) }

@@ -34,9 +34,9 @@ struct OutputTests {
                 statistics, nil, elapsed: .seconds(3), link: .online, quality: DataQuality(status: .all, reason: .none)
             ).rows.first { $0.label == "sending" }?.value
         }
-        #expect(sending() == "idle until somebody watches")
+        #expect(sending() == "idle without subscribers")
         let idle = PublishMetrics.line(statistics, elapsed: .seconds(10))
-        #expect(idle.hasPrefix("00:10  idle until somebody watches, 12 frames"))
+        #expect(idle.hasPrefix("00:10  idle without subscribers, 12 frames"))
         #expect(!idle.contains("kbit/s"))
         let names = PublishMetrics.fields(statistics, nil).map(\.key)
         #expect(names.contains("bitrate") && names.contains("targetBitrate") && names.contains("hasSubscribers"))

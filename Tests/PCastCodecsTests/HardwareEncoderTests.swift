@@ -36,9 +36,9 @@ import Testing
     @Test(
         "an encoder that fails the trial is reported with the reason",
         arguments: [
-            ("repeat-headers=0", [:], "it made no key frame of its first"),
+            ("repeat-headers=0", [:], "its first frame is not a key frame"),
             ("bframes=2:b-adapt=0", [:], "the video has B-frames"),
-            ("rc-lookahead=20:sync-lookahead=20", ["tune": "film"], "it made no key frame of its first"),
+            ("rc-lookahead=20:sync-lookahead=20", ["tune": "film"], "its first frame is not a key frame"),
         ])
     func fails(_ parameters: String, _ options: [String: String], _ reason: String) throws {
         let found = HardwareEncoderTrial.failure(of: Self.model(parameters, options: options))
@@ -47,7 +47,7 @@ import Testing
 
     @Test("an encoder that ignores requests for key frames fails the trial") func ignoresKeyFrameRequests() throws {
         let encoder = DeafEncoder(try Self.open(Self.model()))
-        #expect(try HardwareEncoderTrial.failure(of: encoder) == "it makes no key frame when it is asked for one")
+        #expect(try HardwareEncoderTrial.failure(of: encoder) == "it does not encode a key frame on request")
     }
 
     @Test("a missing encoder fails with what is missing") func absent() {

@@ -45,7 +45,7 @@ import Testing
             let path = "\(folder)/\(file)"
             let error = try #require(
                 throws: CodecError.self, performing: { _ = try MediaWriter(path: path, tracks: [codec, .opus]) })
-            #expect("\(error)".contains("record into a .mkv file"))
+            #expect("\(error)".contains("record to a .mkv file"))
             #expect(!FileManager.default.fileExists(atPath: path))
         }
     }

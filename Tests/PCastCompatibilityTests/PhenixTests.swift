@@ -240,7 +240,7 @@ struct PhenixTests {
         let key = NSNumber(value: PhenixDeviceCapability.autoFocusTarget.rawValue)
         gumOptions.video.capabilityConstraints[key] = [constraint]
         #expect(await apart { userMediaStream.apply(gumOptions) } == .ok)
-        #expect(userMediaStream.unmet[.autoFocusTarget] == "it takes no target")
+        #expect(userMediaStream.unmet[.autoFocusTarget] == "it has no focus target")
         gumOptions.video.capabilityConstraints[key] = [.initWith(CGPoint(x: 0.5, y: 0.5), .exact)]
         #expect(await apart { userMediaStream.apply(gumOptions) } == .failed)
         userMediaStream.stop()

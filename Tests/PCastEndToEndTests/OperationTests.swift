@@ -92,7 +92,7 @@ extension EndToEnd {
                 let first = try await program.event("reloaded")
                 #expect(first["changed"].list.compactMap(\.text) == ["limit"])
                 #expect(first["needRestart"].list.compactMap(\.text) == ["rtc-port"])
-                _ = try await program.message(containing: "until a restart: rtc-port")
+                _ = try await program.message(containing: "after a restart: rtc-port")
                 #expect(try await broadcast.knock() == "503")
                 try await broadcast.awaitPictures()
 
@@ -111,7 +111,7 @@ extension EndToEnd {
                 #expect(try await broadcast.knock() == "400")
                 let welcome = try await broadcast.anotherViewer()
                 _ = try await welcome.event("firstFrame")
-                _ = try await program.message(containing: " debug platform: connected")
+                _ = try await program.message(containing: " debug platform: secure transport connected")
                 welcome.send(SIGINT)
                 #expect(try await welcome.exitStatus() == 0)
                 try await broadcast.awaitPictures()

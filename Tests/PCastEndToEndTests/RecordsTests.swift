@@ -126,10 +126,10 @@ extension EndToEnd {
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "null", "--token",
                     try await platform.publishingToken(), "--size", "320x180")
                 _ = try await publisher.event("publishing")
-                _ = try await program.message(containing: "records cannot be written")
+                _ = try await program.message(containing: "the database cannot be written")
                 _ = try await publisher.event("stats")
                 try FileManager.default.removeItem(atPath: filler)
-                _ = try await program.message(containing: "records are written again")
+                _ = try await program.message(containing: "the database is writable again")
                 #expect(publisher.isRunning && program.isRunning)
                 publisher.send(SIGINT)
                 #expect(try await publisher.exitStatus() == 0)

@@ -81,7 +81,7 @@ extension Hardware {
             var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
             configuration.flashMode = .alwaysOn
             let source = try CameraSource(id: front.id, configuration: configuration)
-            #expect(source.unmet == [.flashMode: "the camera has no light that stays on"])
+            #expect(source.unmet == [.flashMode: "the camera has no torch"])
             for mode in [FlashMode.automatic, .alwaysOff] {
                 configuration.flashMode = mode
                 #expect(source.apply(configuration) == [:])

@@ -158,7 +158,7 @@ extension Hardware {
             try CameraBench.lie("silent")
             try Machine.wait(for: "the restart") { recording.source.statistics.restarted == 1 }
             #expect(recording.end == nil)
-            #expect(try recording.waitForEnd() == .failed("camctl front does not work: it gives no pictures"))
+            #expect(try recording.waitForEnd() == .failed("camctl front does not work: it delivers no frames"))
             try CameraBench.lie("none")
             // The camera was released.
             let again = try Self.record(camera.id)

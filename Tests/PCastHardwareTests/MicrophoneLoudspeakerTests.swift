@@ -207,7 +207,7 @@ extension Hardware {
         func busy() throws {
             let first = try AudioPresenter(name: "hw:0,0,0")
             let failure = #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:0,0,0") }
-            #expect(failure?.description == "opening the loudspeaker “hw:0,0,0” failed: Device or resource busy.")
+            #expect(failure?.description == "opening the audio output “hw:0,0,0” failed: Device or resource busy.")
             first.stop()
             let second = try AudioPresenter(name: "hw:0,0,0")
             second.stop()

@@ -222,7 +222,7 @@ extension Hardware {
             let begin = Machine.now
             unplugging.start()
             let end = try recording.end()
-            #expect(end == .vanished("it is no longer there"))
+            #expect(end == .vanished("it was disconnected"))
             #expect(Machine.now - begin < .seconds(2))
             try Machine.wait(for: "the driver to let go") { unplugging.isFinished }
             #expect(!Microphones.enumerate().contains { $0.info.id.hasPrefix("CARD=Loopback") })

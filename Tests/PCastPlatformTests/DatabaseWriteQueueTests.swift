@@ -74,8 +74,8 @@ import Testing
             #expect(try await eventually { writeQueue.counts.waiting == 0 })
             #expect(try await count(records) == 507)
             #expect(writeQueue.counts.dropped == 0)
-            #expect(log.lines.count { $0.contains("records cannot be written") } == 1)
-            #expect(log.lines.contains { $0.contains("records are written again") })
+            #expect(log.lines.count { $0.contains("the database cannot be written") } == 1)
+            #expect(log.lines.contains { $0.contains("the database is writable again") })
         }
     }
 

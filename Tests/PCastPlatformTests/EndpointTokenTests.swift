@@ -210,7 +210,10 @@ import Testing
                     try await client.ask(kind ? try Requests.publish(token) : try Requests.view(token))
                 }
                 #expect(isIn == false)
-                #expect(scene.record.lines.dropFirst(before).contains { $0.contains("another application's") })
+                #expect(
+                    scene.record.lines.dropFirst(before).contains {
+                        $0.contains("the token belongs to another application")
+                    })
             }
         }
     }

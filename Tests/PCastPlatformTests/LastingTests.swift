@@ -83,14 +83,14 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                 let error = await #expect(throws: PlatformError.self) {
                     try await TestPlatform.run(records: keeping) { _ in }
                 }
-                #expect("\(try #require(error))".contains("another platform keeps its records in \(directory)"))
+                #expect("\(try #require(error))".contains("another platform uses \(directory)"))
             }
             try Data("no database at all, but long enough to be taken for one".utf8).write(
                 to: URL(fileURLWithPath: directory + "/records.sqlite"))
             let error = await #expect(throws: PlatformError.self) {
                 try await TestPlatform.run(records: keeping) { _ in }
             }
-            #expect("\(try #require(error))".contains("restore it from a copy"))
+            #expect("\(try #require(error))".contains("restore it from a backup"))
         }
     }
 }

@@ -69,7 +69,7 @@ import Testing
         let error = await #expect(throws: PlatformError.self) {
             try await Platform(PlatformConfiguration(host: host, port: 0, rtcPort: 0)).run { _ in }
         }
-        #expect("\(try #require(error))".contains("is no address to listen on"))
+        #expect("\(try #require(error))".contains("is not an address to listen on"))
     }
 
     @Test("IPv6 works, and its links have brackets", arguments: ["::1", "[::1]"]) func ipv6(host: String) async throws {

@@ -151,7 +151,7 @@ import Testing
                 #expect(try await platform.reaches("pcast_webhooks_failed_total", 8))
                 #expect(backend.received.isEmpty)
                 let kept = try await platform.ask("GET", "/pcast/application/first/notifications?state=failed")
-                #expect(kept.body.contains("is not public"))
+                #expect(kept.body.contains("is not a public address"))
             }
         }
     }

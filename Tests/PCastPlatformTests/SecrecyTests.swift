@@ -84,8 +84,8 @@ import Testing
             }
         }
         #expect(record.lines.contains { $0.contains("logged in to the dashboard") })
-        #expect(record.lines.contains { $0.contains("a login to the dashboard failed") })
-        #expect(record.lines.contains { $0.contains("answered") && $0.contains("/pcast/streams") })
+        #expect(record.lines.contains { $0.contains("dashboard login failed") })
+        #expect(record.lines.contains { $0.contains("request") && $0.contains("/pcast/streams") })
         for secret in secrets {
             #expect(!record.lines.contains { $0.contains(secret) }, "\(secret)")
         }

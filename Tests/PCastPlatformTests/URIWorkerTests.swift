@@ -110,7 +110,10 @@ struct URIWorkerTests {
         try await Self.run(Self.workers("exit 1")) { client in
             let token = try Self.token(["publish-uri"])
             let file = try await Self.reason(Self.request(token, "file:///etc/passwd"), client)
-            #expect(file == "The URI is not used: files are not opened here.")
+            #expect(
+                file
+                    == "The URI is rejected: file URIs are not allowed; the operator can allow them with --media-directory."
+            )
             let address = Self.request(token, "http://hidden:hidden@127.0.0.1:1/film?key=hidden")
             let failed = try #require(try await Self.reason(address, client))
             #expect(failed.contains("http://127.0.0.1:1/film") && !failed.contains("hidden"))

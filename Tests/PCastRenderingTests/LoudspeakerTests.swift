@@ -382,7 +382,7 @@ struct AudioPresenterTests {
         #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:31,0") }
         #expect(throws: IOError.self) { _ = try StreamRenderer(options: RendererOptions(loudspeaker: "hw:31,0")) }
         let message = #expect(throws: IOError.self) { _ = try AudioPresenter(name: "nowhere") }
-        #expect(message?.description == "opening the loudspeaker “nowhere” failed: No such file or directory.")
+        #expect(message?.description == "opening the audio output “nowhere” failed: No such file or directory.")
     }
 
     @Test("it stops at once, also while it plays")

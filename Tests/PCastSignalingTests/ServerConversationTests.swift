@@ -122,7 +122,7 @@ import Testing
         #expect(server.malformedCount == 1)
         _ = say(Samples.authenticate())
         server.handle(.received(Samples.request("pcast.Bye", payload: [0x0A, 1, 0x73, 0x12, 1, 0x72])), at: at(0))
-        #expect(try errorReason(server.poll()) == "request id in use")
+        #expect(try errorReason(server.poll()) == "the request ID is in use")
     }
 
     @Test("sixteen malformed messages end the session")

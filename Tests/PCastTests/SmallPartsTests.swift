@@ -81,8 +81,8 @@ import Testing
         for text in ["bad-request", "failed"] {
             let silent = PCastError(refusal: text, of: "SetupStream")
             #expect(silent.description.contains("the platform's log"))
-            let told = PCastError(refusal: text, of: "SetupStream", because: "The URI is not used: it is none.")
-            #expect(told.description.hasSuffix("with “\(text)”: The URI is not used: it is none"))
+            let told = PCastError(refusal: text, of: "SetupStream", because: "The URI is rejected: it is none.")
+            #expect(told.description.hasSuffix("with “\(text)”: The URI is rejected: it is none"))
         }
     }
 

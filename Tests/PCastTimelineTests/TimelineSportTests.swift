@@ -32,8 +32,8 @@ struct TimelineSportTests {
     @Test(
         "team, players and scorecard follow the schema",
         arguments: [
-            (#"{"teamInvolved":"guests"}"#, "“teamInvolved” may not be “guests”: it is one of home, visitor"),
-            (#"{"players":[{"type":"bowler"}]}"#, "“players[0].type” may not be “bowler”: it is one of winner, loser"),
+            (#"{"teamInvolved":"guests"}"#, "“teamInvolved” is “guests”: use one of home, visitor"),
+            (#"{"players":[{"type":"bowler"}]}"#, "“players[0].type” is “bowler”: use one of winner, loser"),
             (#"{"players":{}}"#, "“players” has to be a list"),
             (#"{"players":[{"name":7}]}"#, "“players[0].name” has to be a text"),
             (#"{"scorecard":{"total":{"home":1}}}"#, "“scorecard.total.home” has to be a text"),

@@ -82,7 +82,7 @@ struct TimelineWireTests {
             _ = try event(#"{"players":[{"type":"hero"}]}"#)
             Issue.record("a player of an unknown type was accepted")
         } catch {
-            #expect("\(error)".hasPrefix("“players[0].type” may not be “hero”: it is one of winner, loser"))
+            #expect("\(error)".hasPrefix("“players[0].type” is “hero”: use one of winner, loser"))
         }
         #expect(throws: TimelineError.badName("the league", limit: limits.gameName)) {
             try TimelineGame(league: "", game: "1")

@@ -62,7 +62,7 @@ struct ConnectionKeyFrameRequestTests {
         #expect(isSent8)
     }
 
-    @Test("a source with late key frames leaves requests unanswered, until one arrives in time")
+    @Test("a source with late key frames leaves requests unanswered, until one comes in time")
     func unanswered() {
         var request = KeyFrameRequester()
         func ask(_ milliseconds: Int64) -> Bool { request.poll(roundTrip: roundTrip, at: at(milliseconds)) }

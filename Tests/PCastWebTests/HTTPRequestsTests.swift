@@ -14,6 +14,6 @@ import Testing
 
     @Test("a missing server is an error with a sentence") func unreachable() async throws {
         let error = await #expect(throws: WebError.self) { try await HTTPRequests.send("GET", "http://127.0.0.1:1/") }
-        #expect("\(try #require(error))".hasPrefix("no platform answers at http://127.0.0.1:1/"))
+        #expect("\(try #require(error))".hasPrefix("no platform responds at http://127.0.0.1:1/"))
     }
 }

@@ -221,6 +221,6 @@ import Testing
         let error = await #expect(throws: WebError.self) {
             try await WebSocketClient().connect(to: "ws://127.0.0.1:1/ws") { _ in }
         }
-        #expect("\(try #require(error))".hasPrefix("no platform answers at ws://127.0.0.1:1/ws"))
+        #expect("\(try #require(error))".hasPrefix("no platform responds at ws://127.0.0.1:1/ws"))
     }
 }

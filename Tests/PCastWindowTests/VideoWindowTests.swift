@@ -158,7 +158,7 @@ struct VideoWindowTests {
         _ = try program.ask("open")
         _ = try program.ask("show 320 180 1")
         server.end()
-        #expect(try program.event("event lost").contains("the display has gone"))
+        #expect(try program.event("event lost").contains("the display was closed"))
         #expect(try program.ask("show 320 180 2") == "done")
         #expect(try program.ask("open").hasPrefix("refused"))
     }
@@ -175,7 +175,7 @@ struct VideoWindowTests {
         try program.give("run 6000 20000")
         _ = try program.event("event ready")
         server.end()
-        #expect(try program.event("event lost").contains("the display has gone"))
+        #expect(try program.event("event lost").contains("the display was closed"))
         #expect(try program.answer().hasPrefix("ran"))
         #expect(program.end() == 0)
     }

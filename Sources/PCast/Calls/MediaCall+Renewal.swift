@@ -20,7 +20,7 @@ extension MediaCall {
                 return machine.offer.text
             }
         } catch {
-            throw PCastError(.failed, .media, "the stream's media connection is over: \(error)")
+            throw PCastError(.failed, .media, "the stream's media connection has ended: \(error)")
         }
     }
 

@@ -88,7 +88,7 @@ final class MediaCall: Sendable {
                     machine.setLocalAddresses(LocalAddresses.candidates(of: bound), at: now)
                 })
         } catch {
-            throw PCastError(.failed, .media, "no media connection could be begun: \(error)")
+            throw PCastError(.failed, .media, "the media connection could not be started: \(error)")
         }
         self.offer = offer
         self.happened = happened
@@ -139,7 +139,9 @@ final class MediaCall: Sendable {
             try accepted.get()
             detour.prepare(relays, answer: description, on: loop)
         } catch {
-            throw PCastError(.failed, .media, "the platform's answer cannot be used (\(error)): is it a PCast one?")
+            throw PCastError(
+                .failed, .media,
+                "the platform's answer is invalid (\(error)): check that the address is that of a PCast platform")
         }
     }
 
@@ -256,9 +258,9 @@ extension TransportFailure {
     fileprivate var words: String {
         switch self {
         case .setupTimeout:
-            "no media connection: the platform's media port cannot be reached over UDP or TCP, look at firewalls between"
-        case .consentExpired: "nothing was heard of the platform for 30 s: look at the network, and start again"
-        case .handshake(let reason): "the media connection could not be secured: \(reason)"
+            "no media connection: the platform's media port cannot be reached over UDP or TCP, check the firewalls between"
+        case .consentExpired: "no packet arrived from the platform for 30 s: check the network, and start again"
+        case .handshake(let reason): "the DTLS handshake of the media connection failed: \(reason)"
         }
     }
 }

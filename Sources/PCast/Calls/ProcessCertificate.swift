@@ -15,7 +15,7 @@ enum ProcessCertificate {
         do throws(DTLSError) {
             return try made.get()
         } catch {
-            throw PCastError(.failed, .media, "no certificate for the media connection could be made: \(error)")
+            throw PCastError(.failed, .media, "the certificate for the media connection could not be created: \(error)")
         }
     }
 }

@@ -42,7 +42,7 @@ struct StreamSetup: Sendable {
             return stream
         } catch {
             session.logger.info(
-                "stream refused", metadata: ["direction": "\(direction.rawValue)", "why": "\(error.description)"])
+                "stream rejected", metadata: ["direction": "\(direction.rawValue)", "error": "\(error.description)"])
             life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
             call.close()
             throw error
@@ -52,7 +52,7 @@ struct StreamSetup: Sendable {
     /// Logs that the stream was set up, the changes of its data quality, and its end.
     private func note(_ stream: StreamID, _ life: StreamLifecycle, _ session: SignalingSession) {
         let (logger, stream) = (session.logger, "\(stream)")
-        logger.info("stream set up", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
+        logger.info("stream established", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
         life.whenEnded { info in
             logger.info(
                 "stream ended",

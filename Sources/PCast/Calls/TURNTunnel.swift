@@ -30,7 +30,7 @@ struct TURNTunnel: StreamClientMachine {
             return .ready
         case .failed(let code) where !hasFailed:
             hasFailed = true
-            return .failed("the TURN server refused (\(code))")
+            return .failed("the TURN server rejected the request (\(code))")
         case .allocating, .binding, .ready, .failed: return nil
         }
     }

@@ -5,12 +5,14 @@ extension PCastError {
     /// Creates the error for a request without a usable response.
     init(_ failure: SignalingFailure, asking what: String) {
         switch failure {
-        case .timeout: self.init(.timeout, .connection, "the platform did not answer \(what) in time")
-        case .disconnected: self.init(.failed, .connection, "the connection broke during \(what): retry once online")
-        case .tooManyOutstanding: self.init(.rateLimited, .usage, "too many requests wait for answers")
-        case .refused(let reason): self.init(.failed, .platform, "the platform refused \(what): \(reason)")
+        case .timeout: self.init(.timeout, .connection, "the platform did not respond to \(what) in time")
+        case .disconnected: self.init(.failed, .connection, "the connection was lost during \(what): retry once online")
+        case .tooManyOutstanding: self.init(.rateLimited, .usage, "too many requests are waiting for a response")
+        case .refused(let reason): self.init(.failed, .platform, "the platform rejected \(what): \(reason)")
         case .malformedResponse:
-            self.init(.failed, .platform, "the platform answered \(what) with what cannot be read: is it a PCast one?")
+            self.init(
+                .failed, .platform,
+                "the platform's response to \(what) is malformed: check that the address is that of a PCast platform")
         }
     }
 
@@ -24,7 +26,7 @@ extension PCastError {
         let status = RequestStatus(wire: text)
         // Advice may follow in the same sentence.
         let words = reason.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 } ?? status.adviceOnSilence
-        let answer = "the platform answered \(what) with “\(text)”"
+        let answer = "the platform responded to \(what) with “\(text)”"
         self.init(status, .platform, words.map { "\(answer): \($0)" } ?? answer)
     }
 
@@ -35,22 +37,22 @@ extension PCastError {
 
     /// Returns the error for an operation while the session reconnects.
     static func offline(_ what: String) -> PCastError {
-        PCastError(.notReady, .connection, "\(what) needs a connection, which is being made again")
+        PCastError(.notReady, .connection, "\(what) needs a connection, and the session is reconnecting")
     }
 
     /// The error for an operation after shutdown.
     static let shutDown = PCastError(.gone, .usage, "this PCast was shut down")
 
     /// The error for an operation during which the session was stopped.
-    static let stopped = PCastError(.notStarted, .usage, "this PCast was stopped meanwhile")
+    static let stopped = PCastError(.notStarted, .usage, "this PCast was stopped in the meantime")
 }
 
 extension RequestStatus {
     /// The advice after a refusal with an unspecific status and no reason; nil for other statuses.
     fileprivate var adviceOnSilence: String? {
         switch self {
-        case .badRequest: "do not retry; ask for something else, the platform's log says what it does not do"
-        case .failed: "retry once, and look into the platform's log when that does not help"
+        case .badRequest: "do not retry; change the request, the platform's log states what is unsupported"
+        case .failed: "retry once, and check the platform's log if that does not help"
         default: nil
         }
     }

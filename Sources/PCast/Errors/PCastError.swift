@@ -40,14 +40,14 @@ extension RequestStatus {
     fileprivate var advice: String? {
         switch self {
         case .ok, .badRequest, .failed, .notInitialized: nil
-        case .noStreamPlaying: "check the stream id and its tags, or try again when it is published"
-        case .unauthorized: "ask for a new token, this one is refused, expired or for something else"
-        case .conflict: "do not retry; end what it conflicts with first"
-        case .gone: "do not retry; ask for another"
+        case .noStreamPlaying: "check the stream ID and its tags, or try again when it is published"
+        case .unauthorized: "get a new token, because this one is invalid, expired or for another use"
+        case .conflict: "do not retry; end the conflicting stream first"
+        case .gone: "do not retry; request another one"
         case .notStarted: "call start first"
         case .rateLimited: "retry later, and less often"
         case .upgradeRequired: "use a newer version of this library"
-        case .capacity: "retry later; the platform has no room at the moment"
+        case .capacity: "retry later; the platform has reached its capacity"
         case .timeout: "retry once"
         case .notReady: "retry in a moment"
         }

@@ -82,7 +82,7 @@ public struct JobSandbox: Sendable {
     public init?(_ order: IngestJob, _ hold: Hold, write: @escaping @Sendable (String) -> Void) {
         let reporting = Reporting(order.kind, write)
         guard let uri = MediaURI(order.uri), let address = try? WebAddress(order.platform) else {
-            reporting.refuse("this is no address of media")
+            reporting.refuse("the URI is not supported: use http, https, rtsp, srt, rtmp or rtmps")
             return nil
         }
         let addresses = AddressPolicy(listed: order.networks.compactMap { IPNetwork($0) })
@@ -134,7 +134,7 @@ public struct JobSandbox: Sendable {
                 case .network: try isolated(start)
                 }
         } catch {
-            return reporting.fail("the worker's connections cannot be limited, so it is not started: \(error)")
+            return reporting.fail("the worker is not started, because its connections cannot be restricted: \(error)")
         }
         for await _ in ends {}
         withExtendedLifetime(running) {}
@@ -165,7 +165,7 @@ public struct JobSandbox: Sendable {
         _ start: @escaping @Sendable (IngestJob) throws(IOError) -> ChildProcess
     ) throws(IOError) -> Running {
         guard let platform, let mediaPort = order.mediaPort else {
-            preconditionFailure("an isolated job needs a platform and its media port")
+            preconditionFailure("a sandboxed worker needs a platform that can be proxied")
         }
         let hasGuard = purpose != nil
         // The listening sockets are in the worker's network namespace. The proxies that serve them, below, are in that

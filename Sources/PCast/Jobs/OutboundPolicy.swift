@@ -43,7 +43,9 @@ struct OutboundPolicy: Sendable {
     static func open(_ order: IngestJob, refused: @escaping @Sendable (String) -> Void) throws(PCastError)
         -> OutboundPolicy
     {
-        guard let uri = MediaURI(order.uri) else { throw failure("this is no address of media") }
+        guard let uri = MediaURI(order.uri) else {
+            throw failure("the URI is not supported: use http, https, rtsp, srt, rtmp or rtmps")
+        }
         do {
             return try make(uri, order, refused)
         } catch let refusal as AddressRefusal {
@@ -78,7 +80,7 @@ struct OutboundPolicy: Sendable {
             access.options = ["tls_verify": "1", "user_agent": "pcast"]
         case .rtsp:
             guard uri.path.allSatisfy({ $0 != "?" }) || !Self.choosesTransport(uri) else {
-                throw failure("RTSP is read within its own connection: leave the transport in the query away")
+                throw failure("RTSP media uses the RTSP connection: remove the transport from the query")
             }
             let (address, own) = try guardAddress(order) {
                 try OutboundProxy(.rtsp(addresses.judge(host: uri.host, port: uri.port)), refused: refused)
@@ -100,7 +102,9 @@ struct OutboundPolicy: Sendable {
                 text = uri.text(at: TransportAddress(ip: listen, port: uri.port))
                 access.openingPatience = Self.listenerPatience
             } else {
-                guard !uri.isListener else { throw failure("nobody may be listened for here") }
+                guard !uri.isListener else {
+                    throw failure("SRT listeners are not allowed: set --srt-pull-ports of “pcast serve”")
+                }
                 text = uri.text(at: try addresses.judge(host: uri.host, port: uri.port))
             }
             access.protocols = ["srt"]
@@ -188,7 +192,7 @@ struct OutboundPolicy: Sendable {
     private static func file(_ uri: MediaURI, _ order: IngestJob) throws(PCastError) -> FolderFile {
         let isWritten = order.kind == .egress
         guard let folder = order.folder, let file = FolderFile(uri.path, in: folder, isWritten: isWritten) else {
-            throw failure("there is no such file in the folder of files")
+            throw failure("the file does not exist in --media-directory")
         }
         return file
     }

@@ -41,7 +41,7 @@ final class AudioEncoding: Sendable {
             let worker = try WorkerThread(name: "encode-audio", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
         } catch {
-            throw PCastError(.failed, .device, "no thread for the audio encoder: \(error)")
+            throw PCastError(.failed, .device, "the audio encoder's thread could not be started: \(error)")
         }
     }
 

@@ -39,11 +39,12 @@ final class Publishing: Sendable {
         _ media: any PublishedMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
     ) throws(PCastError) {
         guard options.videoCodec.mediaType == .video else {
-            throw PCastError(.badRequest, .usage, "\(options.videoCodec.rawValue) is no video codec")
+            throw PCastError(
+                .badRequest, .usage, "\(options.videoCodec.rawValue) is not a video codec: use h264 or vp8")
         }
         let layers = options.layers ?? 1
         guard (1...3).contains(layers) else {
-            throw PCastError(.badRequest, .usage, "a stream has one to three layers, not \(layers)")
+            throw PCastError(.badRequest, .usage, "\(layers) layers are not supported: use 1, 2 or 3")
         }
         let life = StreamLifecycle(.publisher)
         let limits = BandwidthLimits()

@@ -81,7 +81,7 @@ package final class VideoEncoding: Sendable {
             let worker = try WorkerThread(name: "encode-video", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
         } catch {
-            throw PCastError(.failed, .device, "no thread for the video encoder: \(error)")
+            throw PCastError(.failed, .device, "the video encoder's thread could not be started: \(error)")
         }
     }
 

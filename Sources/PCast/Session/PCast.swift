@@ -155,7 +155,7 @@ public final class PCast: Sendable {
         -> UserMediaStream
     {
         guard options.video.isEnabled || options.audio.isEnabled else {
-            throw PCastError(.badRequest, .usage, "neither video nor audio is asked for")
+            throw PCastError(.badRequest, .usage, "neither video nor audio is requested: request at least one")
         }
         let stream = try await DeviceThread.run { () throws(DeviceError) in
             let inputs = try SourceInputs(video: options.videoRequest, audio: options.audioRequest)
@@ -163,7 +163,7 @@ public final class PCast: Sendable {
         }
         if let reason = stream.unmet[.deviceID] {
             session.logger.warning(
-                "the source that deviceId names is not available, and another one is used",
+                "the source with this deviceId is unavailable, and another one is used",
                 metadata: ["reason": "\(reason)"])
         }
         return stream

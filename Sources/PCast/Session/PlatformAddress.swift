@@ -14,7 +14,7 @@ struct PlatformAddress: Hashable, Sendable {
     init(option: String?, token: String) throws(PCastError) {
         guard let text = option ?? Self.uri(in: token) else {
             throw PCastError(
-                .badRequest, .usage, "no platform is named: set PCastOptions.uri, or a token with the field uri")
+                .badRequest, .usage, "no platform is set: set PCastOptions.uri, or use a token with the field uri")
         }
         do {
             host = try WebAddress(text).host

@@ -84,7 +84,7 @@ struct SessionMachine {
     /// Begins a session. A machine is started once; another session needs another machine. `previous` is a session to
     /// resume, if the platform still knows it.
     mutating func start(token: String, resuming previous: SessionID? = nil) {
-        precondition(phase == .idle, "a session can be started only once")
+        precondition(phase == .idle, "a session must be started only once")
         self.token = token
         sessionToResume = previous
         former = previous
@@ -193,7 +193,7 @@ struct SessionMachine {
     private mutating func stayedAway() {
         outputs.append(.over)
         former = nil
-        fail(PCastError(.unauthorized, .connection, "the platform could not be reached for too long"))
+        fail(PCastError(.unauthorized, .connection, "the platform could not be reached before the timeout"))
     }
 
     /// Processes a received frame.

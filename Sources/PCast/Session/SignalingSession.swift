@@ -70,7 +70,7 @@ final class SignalingSession: Sendable {
             case .idle: break
             case .shutDown: return .shutDown
             case .starting, .online, .offline:
-                return PCastError(.conflict, .usage, "this PCast is started already")
+                return PCastError(.conflict, .usage, "this PCast is already started")
             }
             let former = state.address == address ? previous ?? state.machine.resumable : previous
             self.retire(&state)
@@ -221,7 +221,7 @@ final class SignalingSession: Sendable {
             state.frames?.finish()
             state.frames = nil
         case .event(let event):
-            logger.info("session", metadata: ["event": "\(event)"])
+            logger.info("session event", metadata: ["event": "\(event)"])
             events.send(event)
             state.teller?.yield(event)
         case .started(let result):
@@ -278,7 +278,7 @@ final class SignalingSession: Sendable {
             let (reason, isRefused) = await connect(to: address, epoch: epoch)
             guard let pause = disconnected(reason, isRefused: isRefused, epoch: epoch) else { return }
             logger.info(
-                "no connection to the platform", metadata: ["reason": "\(reason)", "retry": "\(pause)"])
+                "disconnected from the platform", metadata: ["reason": "\(reason)", "retry": "\(pause)"])
             do { try await Task.sleep(for: pause.duration) } catch { return }
         }
     }
@@ -306,7 +306,7 @@ final class SignalingSession: Sendable {
         } catch let error as WebError {
             return (PCastError(.failed, .connection, "\(error)"), error.isRefusedConnection)
         } catch {
-            let words = "the connection to \(address.uri) broke (\(error)): retry once"
+            let words = "the connection to \(address.uri) was lost (\(error)): retry once"
             return (PCastError(.failed, .connection, words), false)
         }
     }

@@ -18,16 +18,17 @@ public struct StreamingSourceMapping: Hashable, Sendable {
     public init(patternToReplace: String, replacement: String) throws(PCastError) {
         guard !patternToReplace.isEmpty, let pattern = try? Regex(patternToReplace) else {
             throw PCastError(
-                .badRequest, .usage, "the pattern of the streaming source mapping is no regular expression")
+                .badRequest, .usage, "the pattern of the streaming source mapping is not a valid regular expression")
         }
         guard (try? pattern.wholeMatch(in: "")) == nil else {
             throw PCastError(
                 .badRequest, .usage,
-                "the pattern of the streaming source mapping matches nothing: name what is replaced")
+                "the pattern of the streaming source mapping matches empty text: give a pattern of the text to replace")
         }
         guard replacement.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F }) else {
             throw PCastError(
-                .badRequest, .usage, "the replacement of the streaming source mapping has characters of no address")
+                .badRequest, .usage,
+                "the replacement of the streaming source mapping has characters that a URI may not contain")
         }
         self.patternToReplace = patternToReplace
         self.replacement = replacement

@@ -369,14 +369,14 @@ public final class Renderer: Sendable {
     ///   written.
     public func screenshot(to path: String) async throws(PCastError) -> Dimensions {
         guard let rendering else {
-            throw PCastError(.notReady, .usage, "no picture has been shown, the renderer was not started")
+            throw PCastError(.notReady, .usage, "no frame has been rendered, because the renderer was not started")
         }
         do {
             if let dimensions = try rendering.screenshot(to: path) { return dimensions }
         } catch {
             throw PCastError(.failed, .device, "the screenshot \(path) cannot be written: \(error)")
         }
-        throw PCastError(.notReady, .media, "no picture has been shown yet")
+        throw PCastError(.notReady, .media, "no frame has been rendered yet")
     }
 
     // MARK: Statistics

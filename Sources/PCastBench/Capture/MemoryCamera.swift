@@ -20,7 +20,7 @@ final class MemoryCamera: VideoSource {
         self.count = count
         nominalFrameRate = Double(frameRate)
         pictures = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
-        guard pictures.count >= pictureSize else { throw BenchFailure("\(path) holds no picture of \(dimensions)") }
+        guard pictures.count >= pictureSize else { throw BenchFailure("\(path) contains no frame of \(dimensions)") }
     }
 
     private var pictureSize: Int { dimensions.width * dimensions.height * 2 }

@@ -6,24 +6,26 @@ import PCastCore
 struct AllocationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "allocations",
-        abstract: "Allocations per packet in the steady state, of the relay and of both ends.",
+        abstract: "Measure allocations per packet in the steady state, in the SFU and both endpoints.",
         discussion: """
-            In memory and on virtual time: a publisher of 720p30 with sound, the relay, and viewers, with real keys. \
-            Counted is every call of malloc and its kin, checks and reports included. A C compiler (cc) is needed.
+            In memory and on virtual time: a publisher of 720p30 with audio, the SFU, and viewers, with real keys. \
+            Every call of malloc and similar functions is counted, also for checks and reports. A C compiler (cc) is \
+            required.
             """)
 
     enum Part: String, CaseIterable, ExpressibleByArgument { case send, relayIn, relayOut, receive }
 
-    @Option(help: "How many viewers the relay has.")
+    @Option(help: "Number of viewers of the SFU.")
     var viewers = 10
 
-    @Option(help: "Seconds of virtual time that are counted, after ten that are not.")
+    @Option(help: "Seconds of virtual time to count, after ten that are not counted.")
     var seconds = 20
 
-    @Option(help: "Tell where this part allocates, on standard error: \(Part.allCases.map(\.rawValue)).")
+    @Option(
+        help: "Print the call stacks of this part's allocations to standard error: \(Part.allCases.map(\.rawValue)).")
     var trace: Part?
 
-    @Option(help: ArgumentHelp("The counter's source. (default: the one that this program was built with)"))
+    @Option(help: ArgumentHelp("Source file of the allocation counter. (default: that of this build)"))
     var counter: String?
 
     @OptionGroup var options: ReportOptions
@@ -44,7 +46,7 @@ struct AllocationsCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...10_000).contains(viewers), seconds > 0 else {
-            throw ValidationError("--viewers is from 1 to 10000, --seconds at least 1.")
+            throw ValidationError("--viewers must be 1 to 10000, and --seconds at least 1.")
         }
     }
 

@@ -4,10 +4,10 @@ import ArgumentParser
 struct BenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pcast-bench",
-        abstract: "Measure PCast, and make bad networks.",
+        abstract: "Measure PCast, and emulate bad networks.",
         discussion: """
-            Every measurement prints a table, or with --json an event “row” for each of its rows and an event “result” \
-            at the end. It exits with 0 when every target holds, else with 1.
+            Each measurement prints a table. With --json, it prints an event “row” for each row and an event \
+            “result” at the end. The exit status is 0 if every target holds, otherwise 1.
             """,
         subcommands: [
             LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,

@@ -5,7 +5,7 @@ import PCastCore
 /// `pcast-bench bulk-worker` is one end of a TCP connection with unlimited data.
 struct BulkWorkerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bulk-worker", abstract: "A download; run by “networks”.", shouldDisplay: false)
+        commandName: "bulk-worker", abstract: "Download data; started by “networks”.", shouldDisplay: false)
 
     @Option var listen: String?
     @Option var connect: String?

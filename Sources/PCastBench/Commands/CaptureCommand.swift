@@ -7,39 +7,40 @@ import PCastJSON
 struct CaptureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "capture",
-        abstract: "Processor time of capture and encoding, beside the ffmpeg program doing the same work.",
+        abstract: "Compare the CPU time of capture and encoding with that of the program ffmpeg.",
         discussion: """
-            Both read the same raw YUYV pictures from memory at their rate, or the same camera, convert them, and encode \
-            them by libx264 with the same settings; they take turns. What drawing the test picture costs is told apart. \
-            “handover” is from a picture's dequeuing to the beginning of its encoding, in milliseconds.
+            Both read the same raw YUYV frames from memory at their frame rate, or from the same camera, convert \
+            them, and encode them by libx264 with the same settings, in alternating rounds. The cost of drawing the \
+            test pattern is listed separately. “handover” is the time from dequeuing a frame to the beginning of its \
+            encoding, in milliseconds.
             """)
 
-    @Option(help: "Seconds that each of the two runs altogether.")
+    @Option(help: "Total seconds of each of the two.")
     var seconds = 30
 
-    @Option(help: "How often they take turns.")
+    @Option(help: "Number of alternating rounds.")
     var count = 3
 
-    @Option(help: "The pictures' size.")
+    @Option(help: "Frame size.")
     var size = "1280x720"
 
     @Option(help: "Pictures a second.")
     var rate = 30
 
-    @Option(help: "What the encoder aims at, in kilobits a second.")
+    @Option(help: "Target bit rate of the encoder in kbit/s.")
     var bitrate: Int64 = 1_600
 
-    @Option(help: ArgumentHelp("A camera by its id, instead of pictures in memory.", valueName: "id"))
+    @Option(help: ArgumentHelp("ID of a camera, instead of frames in memory.", valueName: "id"))
     var camera: String?
 
-    @Option(help: ArgumentHelp("The same camera's node, for ffmpeg.", valueName: "path"))
+    @Option(help: ArgumentHelp("Device file of the same camera, for ffmpeg.", valueName: "path"))
     var node = "/dev/video0"
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard count >= 1, seconds >= count, rate >= 1, dimensions != nil else {
-            throw ValidationError("--seconds is at least --count, --size is WIDTHxHEIGHT.")
+            throw ValidationError("--seconds must be at least --count, and --size WIDTHxHEIGHT.")
         }
     }
 
@@ -69,7 +70,7 @@ struct CaptureCommand: AsyncParsableCommand {
                 ["processor": other.cost.milliseconds, "frames": other.encoded, "handoverP99": nil])
         }
         let drawing = try worker(.drawing, path, seconds: min(turn, 5))
-        report.row("drawing the test picture", ["processor": drawing.cost.milliseconds, "frames": drawing.captured])
+        report.row("drawing the test pattern", ["processor": drawing.cost.milliseconds, "frames": drawing.captured])
         let ratio = ours.perFrame / theirs.perFrame
         var targets = [Target("ratioToFFmpeg", .atMost(1.02)), Target("framesLost", .exactly(0))]
         if camera == nil { targets.append(Target("handoverP99", .atMost(2))) }
@@ -87,7 +88,7 @@ struct CaptureCommand: AsyncParsableCommand {
     // MARK: Processes
 
     private func worker(_ kind: CaptureWorkerCommand.Kind, _ path: String, seconds: Int) throws -> Turn {
-        guard let dimensions else { throw BenchFailure("\(size) is no size") }
+        guard let dimensions else { throw BenchFailure("\(size) is not a size: write WIDTHxHEIGHT") }
         var arguments = [
             "capture-worker", "--kind", kind.rawValue, "--frames", path, "--width", "\(dimensions.width)", "--height",
             "\(dimensions.height)", "--rate", "\(rate)", "--bitrate", "\(bitrate)", "--seconds", "\(seconds)",
@@ -95,7 +96,7 @@ struct CaptureCommand: AsyncParsableCommand {
         if let camera { arguments += ["--camera", camera] }
         let cost = try ChildCost.run("/proc/self/exe", arguments)
         guard let told = JSONObject(text: cost.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-            throw BenchFailure("the worker told nothing")
+            throw BenchFailure("the worker reported no result")
         }
         let figure = { (name: String) -> Double in
             told[name]?.number ?? 0

@@ -8,7 +8,7 @@ import PCastJSON
 /// `pcast-bench capture-worker` is a process of `pcast-bench capture` whose CPU time is measured.
 struct CaptureWorkerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "capture-worker", abstract: "Capture and encode; run by “capture”.", shouldDisplay: false)
+        commandName: "capture-worker", abstract: "Capture and encode; started by “capture”.", shouldDisplay: false)
 
     enum Kind: String, ExpressibleByArgument { case memory, camera, drawing }
 

@@ -7,44 +7,44 @@ import PCastIO
 struct FanOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fanout",
-        abstract: "Processor time of the relay for each forwarded packet, beside the least that it can be in C.",
+        abstract: "Compare the SFU's CPU time per forwarded packet with the lower limit of a program in C.",
         discussion: """
-            The platform is a process of its own, and has a processor of its own; its time is the kernel's account of all \
-            of its threads. One light publisher sends packets of given sizes; real viewers decrypt what comes, look \
-            whether it is authentic, in order and complete, and report as viewers do: a receiver report each second, \
-            arrivals each 100 ms. In turns with it a program in C does the same work and nothing else, for the same \
-            addresses: it encrypts the same sizes, sends the packets of a frame together, and decrypts the same reports. \
-            Where Janus is installed, it forwards the same packets to the same kind of viewers in turns with both, in a \
-            network of its own (needs root).
+            The platform is a separate process with its own processor. Its CPU time is that of all its threads as \
+            reported by the kernel. A light publisher sends packets of given sizes. The viewers decrypt them, check \
+            that they are authentic, in order and complete, and send a receiver report each second and transport \
+            feedback each 100 ms. In alternating rounds, a program in C does only the same work for the same \
+            addresses: it encrypts the same sizes, sends the packets of a frame together, and decrypts the same \
+            reports. If Janus is installed, it forwards the same packets to the same kind of viewers in its own \
+            network namespace, which requires root.
             """)
 
-    @Option(help: "How many viewers.")
+    @Option(help: "Number of viewers.")
     var viewers = 200
 
-    @Option(help: "Turns of each.")
+    @Option(help: "Number of alternating rounds.")
     var rounds = 5
 
-    @Option(help: "Seconds of each turn.")
+    @Option(help: "Seconds of each round.")
     var seconds = 6
 
-    @Option(help: "The packets: even (1200 bytes), or chromium, as a browser sent them.")
+    @Option(help: "Packet sizes: even (1200 bytes), or chromium (recorded from the browser).")
     var sizes = SizesArgument.even
 
-    @Option(help: "Viewers decrypt one packet of so many; 1 up to 1000 viewers, then 8.")
+    @Option(help: "Viewers decrypt one packet in this many. (default: 1 up to 1000 viewers, otherwise 8)")
     var decryptEach: Int?
 
-    @Flag(help: "Let the kernel choose the processors.")
+    @Flag(help: "Do not pin threads to processors.")
     var unpinned = false
 
-    @Flag(help: "Without the program in C.")
+    @Flag(help: "Leave out the program in C.")
     var alone = false
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Janus in turns with it; up to 200 viewers where it is installed, if not told otherwise.")
+        help: "Compare with Janus. (default: if it is installed, up to 200 viewers)")
     var janus: Bool?
 
-    @Option(help: "Where the program in C is.")
+    @Option(help: "Path of the program in C.")
     var source = "scripts/fanout-limit.c"
 
     @OptionGroup var options: ReportOptions
@@ -59,10 +59,10 @@ struct FanOutCommand: AsyncParsableCommand {
 
     func validate() throws {
         if janus == true, !JanusServer.isInstalled {
-            throw ValidationError("Janus is not installed; see scripts/peers.")
+            throw ValidationError("Janus is not installed: run scripts/peers.")
         }
         guard (1...20_000).contains(viewers), rounds > 0, seconds > 0, decryptEach ?? 1 > 0 else {
-            throw ValidationError("--viewers is from 1 to 20000; --rounds, --seconds and --decrypt-each at least 1.")
+            throw ValidationError("--viewers must be 1 to 20000; --rounds, --seconds and --decrypt-each at least 1.")
         }
     }
 

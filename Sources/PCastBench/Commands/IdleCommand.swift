@@ -5,19 +5,19 @@ import PCastCore
 struct IdleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "idle",
-        abstract: "Memory for each viewer while it watches; time and wake-ups when nothing is sent any more.",
+        abstract: "Measure the memory per viewer, and CPU time and wake-ups when the publisher is silent.",
         discussion: """
-            Memory is the resident size of the platform's process, less what it had with eight viewers. Then the \
-            publisher falls silent and stays: what is left are the viewers' own checks and reports.
+            Memory is the resident size of the platform's process, minus that with eight viewers. Then the publisher \
+            sends no media but stays connected, so only the viewers' checks and reports remain.
             """)
 
-    @Option(help: "How many viewers.")
+    @Option(help: "Number of viewers.")
     var viewers = 2_000
 
-    @Option(help: "By which door they come: whep, or session, the protocol, which holds a WebSocket for each.")
+    @Option(help: "Protocol of the viewers: whep, or session (the PCast protocol, with a WebSocket each).")
     var by = LoadViewers.Way.whep
 
-    @Option(help: "For how long the silence is measured.")
+    @Option(help: "Seconds of silence to measure.")
     var seconds = 20
 
     @OptionGroup var options: ReportOptions
@@ -28,7 +28,7 @@ struct IdleCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (9...20_000).contains(viewers), seconds > 0 else {
-            throw ValidationError("--viewers is from 9 to 20000, --seconds at least 1.")
+            throw ValidationError("--viewers must be 9 to 20000, and --seconds at least 1.")
         }
     }
 

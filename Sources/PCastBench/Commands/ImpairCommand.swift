@@ -9,89 +9,92 @@ import PCastNetworkEmulation
 struct ImpairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "impair",
-        abstract: "A proxy for UDP and TCP that delays, loses and narrows what passes.",
+        abstract: "Run a UDP and TCP proxy that emulates delay, loss and limited bandwidth.",
         discussion: """
-            To bring it between a platform and its viewers, give the platform an address of the proxy's and both the \
-            same ports; several ports share one link:
+            To place it between a platform and its viewers, let the platform advertise the proxy's address, and use the \
+            same ports for both. Several ports share one link:
 
             pcast serve --listen 127.0.0.1:8080 --rtc-port 8189 --advertise 127.0.0.2
             pcast-bench impair --listen 127.0.0.2:8080 --to 127.0.0.1:8080 \
             --listen 127.0.0.2:8189 --to 127.0.0.1:8189 --delay 25ms --both rate=4M,queue=100ms
 
             CONDITIONS are separated by commas: delay=30ms, jitter=10ms, ordered or reordered (whether datagrams \
-            overtake each other by it), loss=2% (or 0.02), burst=4 (the mean length of the bursts that the loss then \
-            comes in, by Gilbert and Elliott), duplicate=1%, rate=4M (or 800k, or none), queue=100ms (or 64kB; before \
-            the rate, drop-tail), stall=200ms/5s (nothing passes for 200 ms at the end of each 5 s), mtu=1280 (larger \
-            packets vanish, IP header included), down (nothing passes) or up.
+            overtake each other by it), loss=2% (or 0.02), burst=4 (the mean length of loss bursts in the Gilbert-Elliott \
+            model), duplicate=1%, rate=4M (or 800k, or none), queue=100ms (or 64kB; drop-tail, before the rate limit), \
+            stall=200ms/5s (all packets wait for 200 ms at the end of each 5 s), mtu=1280 (larger packets are dropped, IP \
+            header included), down (all packets are dropped) or up.
 
-            --at "10s rate=800k" changes them after a time, --at "10s down rate=800k" in one direction; up is from \
-            clients to the server. --step "rate=800k" is a change that waits until the signal USR2 asks for it; several \
-            are asked for one after the other. --rebind 20s gives clients another address towards the server after a time, and so \
-            does the signal USR1 at once.
+            --at "10s rate=800k" changes the conditions after a time, --at "10s down rate=800k" in one direction; up is \
+            from clients to the server. --step "rate=800k" is a change at the signal USR2; each signal applies the next \
+            step. --rebind 20s changes the clients' address towards the server after a time. The signal USR1 does so at \
+            once.
 
-            Connections share the link's rate and queue, and lose nothing: what a connection loses TCP repairs, and \
-            a proxy does not see its segments. Opening one costs its round trip. It ends with Ctrl-C, and tells then \
-            what became of all packets.
+            TCP connections share the link's rate and queue and have no loss, because TCP retransmits and a proxy does \
+            not see segments. Opening one takes a round trip. Ctrl-C stops the proxy, which then prints the statistics \
+            of all packets.
             """)
 
-    @Option(help: ArgumentHelp("Where clients come; may be repeated.", valueName: "address:port"))
+    @Option(help: ArgumentHelp("Address for clients. Repeatable.", valueName: "address:port"))
     var listen: [String]
 
-    @Option(help: ArgumentHelp("Where the server is, one for each --listen.", valueName: "address:port"))
+    @Option(help: ArgumentHelp("Address of the server, one for each --listen.", valueName: "address:port"))
     var to: [String]
 
-    @Option(help: ArgumentHelp("One way, such as 25ms.", valueName: "duration"))
+    @Option(help: ArgumentHelp("One-way delay, such as 25ms.", valueName: "duration"))
     var delay = MillisecondsArgument(span: .zero)
 
-    @Option(help: ArgumentHelp("Up to this much more, evenly spread.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Maximum additional delay, uniformly distributed.", valueName: "duration"))
     var jitter = MillisecondsArgument(span: .zero)
 
-    @Option(help: ArgumentHelp("The share of datagrams that vanish, from 0 to 1.", valueName: "share"))
+    @Option(help: ArgumentHelp("Fraction of lost datagrams, 0 to 1.", valueName: "share"))
     var loss = 0.0
 
-    @Option(help: ArgumentHelp("In both directions.", valueName: "conditions"))
+    @Option(help: ArgumentHelp("Bandwidth in both directions.", valueName: "conditions"))
     var both: LinkConditionsArgument?
 
-    @Option(help: ArgumentHelp("From clients to the server.", valueName: "conditions"))
+    @Option(help: ArgumentHelp("Bandwidth from clients to the server.", valueName: "conditions"))
     var up: LinkConditionsArgument?
 
-    @Option(help: ArgumentHelp("From the server to clients.", valueName: "conditions"))
+    @Option(help: ArgumentHelp("Bandwidth from the server to clients.", valueName: "conditions"))
     var down: LinkConditionsArgument?
 
     @Option(
-        help: ArgumentHelp("A change after a time; may be repeated, in order.", valueName: "time [up|down] conditions"))
+        help: ArgumentHelp(
+            "Change of the conditions after a time. Repeatable, in order.", valueName: "time [up|down] conditions"))
     var at: [LinkChangeArgument] = []
 
     @Option(
         help: ArgumentHelp(
-            "A change when SIGUSR2 comes; may be repeated, in order.", valueName: "[up|down] conditions"))
+            "Change of the conditions at SIGUSR2. Repeatable, in order.", valueName: "[up|down] conditions"))
     var step: [LinkStepArgument] = []
 
-    @Option(help: ArgumentHelp("Clients' addresses change after this time; may be repeated.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Change the clients' addresses after this time. Repeatable.", valueName: "duration"))
     var rebind: [MillisecondsArgument] = []
 
     @Option(
         help: ArgumentHelp(
-            "Datagrams of clients at this address pass as if the network were good.", valueName: "address"))
+            "Client address whose datagrams pass unchanged.", valueName: "address"))
     var exempt: String?
 
-    @Flag(name: .customLong("block-udp"), help: "No datagram passes.")
+    @Flag(name: .customLong("block-udp"), help: "Drop all datagrams.")
     var blockUDP = false
 
-    @Option(help: "Of all that is left to chance.")
+    @Option(help: "Seed of the random numbers.")
     var seed: UInt64 = 1
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard (listen + to).allSatisfy({ TransportAddress($0) != nil }) else {
-            throw ValidationError("--listen and --to are an address and a port, such as 127.0.0.2:8189.")
+            throw ValidationError("--listen and --to must be an address and a port, such as 127.0.0.2:8189.")
         }
-        guard listen.count == to.count else { throw ValidationError("Each --listen has a --to.") }
-        guard exempt.map({ IPAddress($0) != nil }) ?? true else { throw ValidationError("--exempt is an address.") }
-        guard (0...1).contains(loss) else { throw ValidationError("--loss is from 0 to 1.") }
+        guard listen.count == to.count else { throw ValidationError("Each --listen needs a --to.") }
+        guard exempt.map({ IPAddress($0) != nil }) ?? true else {
+            throw ValidationError("--exempt must be an address.")
+        }
+        guard (0...1).contains(loss) else { throw ValidationError("--loss must be 0 to 1.") }
         guard zip(at, at.dropFirst()).allSatisfy({ $0.age <= $1.age }) else {
-            throw ValidationError("--at: changes stand in the order of their times.")
+            throw ValidationError("--at: the changes must be in the order of their times.")
         }
     }
 
@@ -112,7 +115,7 @@ struct ImpairCommand: AsyncParsableCommand {
         for (address, server) in zip(listen, to) {
             report.event(
                 "listening", ["listen": .string(address), "to": .string(server)],
-                sentence: "\(address) leads to \(server). Ctrl-C ends it.")
+                sentence: "Forwarding \(address) to \(server). Press Ctrl-C to stop.")
         }
         await Interruption.wait()
         rebinding.cancel()

@@ -8,14 +8,14 @@ import PCastNetworkEmulation
 struct JoinCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
-        abstract: "From calling subscribe to the first rendered picture, one viewer after another.",
+        abstract: "Measure the time from subscribing to the first rendered frame, one viewer after another.",
         discussion: """
-            On loopback, and through a proxy that adds 50 ms of round trip; each with a session that begins in the \
-            same flight, which is what the figures of the result are, and with one that is open already. Between two \
-            joins some time passes, so that they come at any moment between two key frames.
+            Measured on loopback, and through a proxy that adds a round-trip time of 50 ms. Each is measured with a \
+            session that starts in the same round trip, whose values are those of the result, and with an open \
+            session. The joins are spread over time, so that they occur at any moment between two key frames.
             """)
 
-    @Option(help: "How many joins each figure is of.")
+    @Option(help: "Number of joins of each measurement.")
     var count = 50
 
     @OptionGroup var options: ReportOptions
@@ -41,7 +41,7 @@ struct JoinCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        guard count > 0 else { throw ValidationError("--count is at least 1.") }
+        guard count > 0 else { throw ValidationError("--count must be at least 1.") }
     }
 
     func run() async throws {

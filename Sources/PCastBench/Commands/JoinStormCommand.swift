@@ -6,29 +6,30 @@ import PCastIO
 struct JoinStormCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join-storm",
-        abstract: "Viewers who all come within a second: their first picture, and what the others notice.",
+        abstract: "Measure joins within a second: the time to the first frame, and the effect on other viewers.",
         discussion: """
-            One viewer is there before, and has to see every frame. With --rate viewers come steadily for --seconds and \
-            stay for three each; then the share of key frames in what the publisher sends is the figure.
+            An earlier viewer has to receive every frame. With --rate, viewers join at a steady rate for --seconds \
+            and stay for three seconds each. The result is then the share of key frames in the publisher's media.
             """)
 
-    @Option(help: "How many come within one second.")
+    @Option(help: "Number of viewers that join within one second.")
     var viewers = 500
 
-    @Option(help: "Instead: so many each second.")
+    @Option(help: "Number of viewers that join each second, instead.")
     var rate: Int?
 
-    @Option(help: "For how long they come at that rate.")
+    @Option(help: "Seconds of joins at that rate.")
     var seconds = 60
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard (1...20_000).contains(viewers), (1...5_000).contains(rate ?? 1), seconds > 0 else {
-            throw ValidationError("--viewers is from 1 to 20000, --rate to 5000, --seconds at least 1.")
+            throw ValidationError("--viewers must be 1 to 20000, --rate at most 5000, and --seconds at least 1.")
         }
         guard rate.map({ seconds <= 60_000 / $0 }) ?? true else {
-            throw ValidationError("--rate times --seconds is at most 60000: each viewer has an address of its own.")
+            throw ValidationError(
+                "--rate times --seconds must be at most 60000, because each viewer needs its own address.")
         }
     }
 

@@ -7,17 +7,17 @@ import PCastNetworkEmulation
 struct LatencyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "latency",
-        abstract: "From capture to screen through a platform of its own process, 720p30 with sound.",
+        abstract: "Measure the latency from capture to rendering through a platform process, 720p30 with audio.",
         discussion: """
-            First a viewer in lip sync, then one of the picture alone, each for --seconds. Then --joins viewers, one after \
-            another beside a viewer that stays: the time from the first frame to the live edge, which is the first frame \
-            whose lag is at most one frame interval more than the later median.
+            First a viewer with lip sync, then one with video only, each for --seconds. Then --joins viewers, one \
+            after another, beside a viewer that stays. Their result is the time from the first frame to the live \
+            edge: the first frame whose lag is at most one frame interval more than the later median.
             """)
 
-    @Option(help: "How long each viewer watches.")
+    @Option(help: "Seconds of each viewer.")
     var seconds = 30
 
-    @Option(help: "How many viewers join, for the time to the live edge.")
+    @Option(help: "Number of viewers that join, for the time to the live edge.")
     var joins = 20
 
     @OptionGroup var options: ReportOptions
@@ -34,7 +34,7 @@ struct LatencyCommand: AsyncParsableCommand {
     private static let liveEdge = 150.0
 
     func validate() throws {
-        guard seconds > 0, joins > 0 else { throw ValidationError("--seconds and --joins are at least 1.") }
+        guard seconds > 0, joins > 0 else { throw ValidationError("--seconds and --joins must be at least 1.") }
     }
 
     func run() async throws {
@@ -44,7 +44,7 @@ struct LatencyCommand: AsyncParsableCommand {
         let synchronized = try await watchByProgram(live)
         tell(synchronized, "in lip sync", p50: 80, p99: 120, &report)
         let picture = WatchingMetrics(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
-        tell(picture, "picture alone", p50: 50, p99: 80, &report)
+        tell(picture, "video only", p50: 50, p99: 80, &report)
         let startUp = try await measureStartUp(live, &report)
         try report.finish(
             [

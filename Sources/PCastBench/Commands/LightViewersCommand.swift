@@ -6,23 +6,23 @@ import PCastJSON
 /// `pcast-bench light-viewers` runs viewers that inspect each packet without decoding.
 struct LightViewersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "light-viewers", abstract: "Viewers that decode nothing; run by “networks”.",
+        commandName: "light-viewers", abstract: "Run viewers that do not decode; started by “networks”.",
         shouldDisplay: false)
 
     /// The environment variable with the token, which other users cannot read.
     static let tokenVariable = "PCAST_BENCH_VIEWING_TOKEN"
 
-    @Option(help: "The platform's address.")
+    @Option(help: "Address of the platform.")
     var uri: String
 
     @Option var stream: String
 
     @Option var viewers = 97
 
-    @Option(help: "The address that they come from, and the first of their ports.")
+    @Option(help: "Source address and first source port.")
     var from: String
 
-    @Option(help: "How long they watch before anything is counted.")
+    @Option(help: "Seconds before the measurement starts.")
     var settleSeconds = 4
 
     @OptionGroup var options: ReportOptions
@@ -31,7 +31,7 @@ struct LightViewersCommand: AsyncParsableCommand {
         let token = ProcessInfo.processInfo.environment[Self.tokenVariable] ?? ""
         guard let first = TransportAddress(from), first.port > 0, (1...65_536 - Int(first.port)).contains(viewers)
         else {
-            throw ValidationError("--from: an address and a port that others follow, such as 127.0.0.1:20000.")
+            throw ValidationError("--from must be an address and the first port, such as 127.0.0.1:20000.")
         }
         var report = Report(options)
         let audience = try LightViewers(viewers, from: first.ip, firstPort: first.port)
@@ -41,7 +41,8 @@ struct LightViewersCommand: AsyncParsableCommand {
         try await Task.sleep(for: .seconds(settleSeconds))
         try await audience.begin()
         report.event(
-            "watching", ["viewers": .number(Double(viewers))], sentence: "\(viewers) viewers watch; Ctrl-C ends it")
+            "watching", ["viewers": .number(Double(viewers))],
+            sentence: "\(viewers) viewers are subscribed. Press Ctrl-C to stop.")
         await Interruption.wait()
         report.row("light-viewers", try await audience.figures().named)
     }

@@ -4,16 +4,16 @@ import ArgumentParser
 struct MeetingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "meeting",
-        abstract: "Many publishers of small pictures, each watched by a few: the relay's time, and what it adds.",
-        discussion: "No two publishers' frames leave at the same time. Delays are from one's leaving to its arrival.")
+        abstract: "Measure CPU time and added delay with many small publishers that have a few viewers each.",
+        discussion: "The publishers' frames are spread over time. Delays are from sending to arrival.")
 
-    @Option(help: "How many publishers.")
+    @Option(help: "Number of publishers.")
     var publishers = 100
 
-    @Option(help: "How many viewers each has.")
+    @Option(help: "Number of viewers of each publisher.")
     var viewers = 20
 
-    @Option(help: "For how long it is measured.")
+    @Option(help: "Seconds to measure.")
     var seconds = 20
 
     @OptionGroup var options: ReportOptions
@@ -24,7 +24,7 @@ struct MeetingCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...1_000).contains(publishers), (1...1_000).contains(viewers), seconds > 0 else {
-            throw ValidationError("--publishers and --viewers are from 1 to 1000, --seconds at least 1.")
+            throw ValidationError("--publishers and --viewers must be 1 to 1000, and --seconds at least 1.")
         }
     }
 

@@ -5,21 +5,20 @@ import PCastJSON
 struct NetworksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "networks",
-        abstract: "720p30 at 2 Mbit/s with sound over bad networks, between processes of their own.",
+        abstract: "Measure 720p30 at 2 Mbit/s with audio over bad networks, between separate processes.",
         discussion: """
-            Platform, publisher and viewers each have a network namespace, joined by links of this program's own \
-            through which every packet of theirs passes; that needs root (`unshare --user --map-root-user --net` gives \
-            as much where it is allowed). Each row is one network, on the viewer's way to the platform or on the \
-            publisher's.
+            Platform, publisher and viewers each have a network namespace. Links of this program connect them and \
+            carry every packet. This requires root, or “unshare --user --map-root-user --net” if that is allowed. \
+            Each row is one network, between the viewer and the platform or between the publisher and the platform.
             """)
 
-    @Option(help: "How long rows of a network that stays as it is are watched.")
+    @Option(help: "Seconds of rows whose network does not change.")
     var seconds = 30
 
-    @Option(help: ArgumentHelp("Only these, or all that begin so, separated by commas.", valueName: "names"))
+    @Option(help: ArgumentHelp("Rows to measure, by name or prefix, separated by commas.", valueName: "names"))
     var rows: String?
 
-    @Flag(help: "Names the rows, and measures nothing.")
+    @Flag(help: "Print the names of the rows without measuring.")
     var list = false
 
     @OptionGroup var options: ReportOptions
@@ -36,8 +35,8 @@ struct NetworksCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        guard seconds >= 3 else { throw ValidationError("--seconds is at least 3.") }
-        guard !chosen.isEmpty else { throw ValidationError("--rows: there is no such row; --list names them.") }
+        guard seconds >= 3 else { throw ValidationError("--seconds must be at least 3.") }
+        guard !chosen.isEmpty else { throw ValidationError("--rows: the row does not exist; --list prints the names.") }
     }
 
     func run() async throws {

@@ -9,19 +9,20 @@ import PCastPlayback
 struct OverlayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "overlay",
-        abstract: "The bridge between a player and its overlay's pages: round trips on loopback.",
+        abstract: "Measure round trips between a player and the pages of its overlay on loopback.",
         discussion: """
-            A film is played, and its bridge serves so many pages, each of which hears everything. “message” is from a page \
-            to the application and back, “command” from a page to the player and back as the player's report; every page \
-            waits for its own, while the others do the same. The pages are no browsers: what is measured is the bridge. “hub” \
-            is from a change of a player's to who hears of it. With several players each has an overlay, and pages go to them \
-            in turn; all but the first play a smaller film.
+            A file is played, and its bridge serves the pages, each of which receives all messages. “message” is the \
+            round trip from a page to the application and back, “command” from a page to the player and back as the \
+            player's event. Every page waits for its own response while the others do the same. The pages are not \
+            browsers, so only the bridge is measured. “hub” is the time from a change of a player to all receivers. \
+            With several players, each has an overlay, and the pages are distributed over them; all but the first \
+            play a smaller file.
             """)
 
-    @Option(help: "Pages at once.")
+    @Option(help: "Number of simultaneous pages.")
     var viewers = 10
 
-    @Option(help: "Players at once, each with its overlay.")
+    @Option(help: "Number of simultaneous players, each with an overlay.")
     var players = 1
 
     @Option(help: "Seconds of each measurement.")
@@ -31,7 +32,7 @@ struct OverlayCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...64).contains(viewers), (1...200).contains(players), (1...600).contains(seconds) else {
-            throw ValidationError("--viewers is 1 to 64, --players 1 to 200, --seconds 1 to 600.")
+            throw ValidationError("--viewers must be 1 to 64, --players 1 to 200, and --seconds 1 to 600.")
         }
     }
 

@@ -5,23 +5,23 @@ import PCastCore
 struct PacketsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "packets",
-        abstract: "Nanoseconds of the relay for each forwarded packet, without sockets.",
+        abstract: "Measure the SFU's CPU time per forwarded packet without sockets.",
         discussion: """
-            In memory and on virtual time, as “allocations”: packets are decrypted, kept, and encrypted for each \
-            viewer. What the kernel takes to send them is not in it.
+            In memory and on virtual time, as “allocations”: packets are decrypted, stored, and encrypted for each \
+            viewer. The kernel's time for sending them is not included.
             """)
 
-    @Option(help: "How many viewers; without it 1, 10 and 200.")
+    @Option(help: "Number of viewers. (default: 1, 10 and 200)")
     var viewers: Int?
 
-    @Option(help: "Seconds of virtual time that are measured.")
+    @Option(help: "Seconds of virtual time to measure.")
     var seconds = 10
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard viewers.map({ (1...10_000).contains($0) }) ?? true, seconds > 0 else {
-            throw ValidationError("--viewers is from 1 to 10000, --seconds at least 1.")
+            throw ValidationError("--viewers must be 1 to 10000, and --seconds at least 1.")
         }
     }
 

@@ -8,21 +8,21 @@ import PCastPlayback
 struct PlaybackCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "playback",
-        abstract: "A player on HTTP Live Streaming: start, seeks, and how far behind the edge of a live programme.",
+        abstract: "Measure a player with HLS: start time, seeks, and delay behind the live edge.",
         discussion: """
-            The film is 1280x720 at 25 pictures a second; each picture says which one it is, and what counts is the picture \
-            that is shown. The origin is our own, on loopback. Live: parts of 0.4 s, played at the default distance of three \
-            parts; “behind” is from the end of the newest part there is to the picture that is shown, “behindCamera” from the \
-            moment whose picture would be taken.
+            The file is 1280x720 at 25 frames per second. Each frame contains its number, and the result is based on \
+            the rendered frames. The HTTP origin is part of this program, on loopback. Live streams have parts of \
+            0.4 s and are played at the default distance of three parts. “behind” is the time from the end of the \
+            newest available part to the rendered frame, “behindCamera” from the moment that would be captured now.
             """)
 
-    @Option(help: "How often it starts, from each kind of address.")
+    @Option(help: "Number of starts for each kind of address.")
     var count = 20
 
-    @Option(help: "Seeks inside the buffer.")
+    @Option(help: "Number of seeks inside the buffer.")
     var seeks = 40
 
-    @Option(help: "Seconds that the live programme is watched.")
+    @Option(help: "Seconds of live playback.")
     var seconds = 15
 
     @OptionGroup var options: ReportOptions
@@ -34,7 +34,7 @@ struct PlaybackCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard count >= 1, seeks >= 1, (1...30).contains(seconds) else {
-            throw ValidationError("--count and --seeks are at least 1, --seconds is 1 to 30.")
+            throw ValidationError("--count and --seeks must be at least 1, and --seconds 1 to 30.")
         }
     }
 

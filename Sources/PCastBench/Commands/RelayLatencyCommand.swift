@@ -5,27 +5,28 @@ import PCastCore
 struct RelayLatencyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "relay-latency",
-        abstract: "From a packet's leaving its publisher to its arrival at a viewer, at about half load.",
+        abstract: "Measure the delay of packets from publisher to viewer at about half load.",
         discussion: """
-            Streams are not in step. Half load is half of the relay's processor: the table says what it was, and \
-            --viewers changes it. With one stream a frame's last viewer waits for all the others' work; “ofFrameWork” \
-            is the 99th percentile in units of the time that one frame takes.
+            The streams are not synchronized. Half load is half of the SFU's processor; the table shows the actual \
+            load, and --viewers changes it. With one stream, the last viewer of a frame waits for the work of all \
+            others. “ofFrameWork” is the 99th percentile in units of the time that one frame takes.
             """)
 
-    @Option(help: "How many streams; each has an equal part of the viewers.")
+    @Option(help: "Number of streams, which share the viewers equally.")
     var streams = 20
 
-    @Option(help: "How many viewers in all.")
+    @Option(help: "Total number of viewers.")
     var viewers = 500
 
-    @Option(help: "For how long it is measured.")
+    @Option(help: "Seconds to measure.")
     var seconds = 15
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard (1...200).contains(streams), (streams...20_000).contains(viewers), seconds > 0 else {
-            throw ValidationError("--streams is from 1 to 200, --viewers from that to 20000, --seconds at least 1.")
+            throw ValidationError(
+                "--streams must be 1 to 200, --viewers that number to 20000, and --seconds at least 1.")
         }
     }
 

@@ -7,24 +7,24 @@ import PCastJSON
 struct RenderCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "render",
-        abstract: "A film in a window: pictures that are left out, processor time beside ffplay, sound and picture.",
+        abstract: "Measure a file in a window: dropped frames, CPU time compared with ffplay, and audio-video skew.",
         discussion: """
-            Both decode the same file of 1280x720 at 60 pictures a second, with its sound, and show it on an X server \
-            whose screen is memory; they take turns. “display” is what that server took meanwhile, in seconds. Then pcast \
-            plays a film that flashes and beeps, and somebody else watches that screen and records what is heard: “skew” is \
-            how much later the flash is.
+            Both decode the same file of 1280x720 at 60 frames per second with audio and render it on an X server in \
+            memory, in alternating rounds. “display” is the CPU time of that server in seconds. Then pcast plays a \
+            file with flashes and beeps, while another program records the screen and the audio. “skew” is the delay \
+            of the flash.
             """)
 
-    @Option(help: "Seconds that the film lasts.")
+    @Option(help: "Duration of the file in seconds.")
     var seconds = 20
 
-    @Option(help: "How often they take turns.")
+    @Option(help: "Number of alternating rounds.")
     var count = 2
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
-        guard seconds >= 1, count >= 1 else { throw ValidationError("--seconds and --count are at least 1.") }
+        guard seconds >= 1, count >= 1 else { throw ValidationError("--seconds and --count must be at least 1.") }
     }
 
     func run() async throws {
@@ -66,7 +66,7 @@ struct RenderCommand: AsyncParsableCommand {
         let skews = flashes.compactMap { $0 }
         let worst = skews.max { abs($0) < abs($1) }
         report.row(
-            "sound and picture",
+            "audio-video skew",
             [
                 "skew": Percentile.of(skews, 0.5), "worst": worst, "flashes": Double(flashes.count),
                 "unheard": Double(flashes.count - skews.count),
@@ -96,7 +96,7 @@ struct RenderCommand: AsyncParsableCommand {
     private static func told(_ output: String) throws -> (frames: Double, shown: Double) {
         guard let object = JSONObject(text: output.trimmingCharacters(in: .whitespacesAndNewlines)),
             let frames = object["frames"]?.number, let shown = object["shown"]?.number
-        else { throw BenchFailure("the worker told nothing") }
+        else { throw BenchFailure("the worker reported no result") }
         return (frames, shown)
     }
 

@@ -6,7 +6,7 @@ import PCastJSON
 /// `pcast-bench render-worker` is a process of `pcast-bench render` whose CPU time is measured.
 struct RenderWorkerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "render-worker", abstract: "Show a file in a window; run by “render”.", shouldDisplay: false)
+        commandName: "render-worker", abstract: "Play a file in a window; started by “render”.", shouldDisplay: false)
 
     @Option var file: String
 

@@ -6,27 +6,28 @@ import PCastIO
 struct ScalingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scaling",
-        abstract: "Processor time for a packet with a busy processor, and with several, beside the program in C.",
+        abstract: "Compare the CPU time per packet of one and several busy processors with the program in C.",
         discussion: """
-            A stream of which forwarding takes most of a processor for each shard, to viewers who read nothing: what comes \
-            for them is dropped by the kernel, so that all processors are the platform's. One shard has one processor, \
-            several have all, and each has as many viewers. In turns with it as many processes of the program in C do \
-            the same, each on a processor. What several gain over one is their number, if a packet takes as long.
+            For each shard, a stream whose forwarding uses most of a processor is sent to viewers that read nothing. \
+            The kernel drops the packets for them, so all processors are available to the platform. One shard has \
+            one processor, several have all, and each has the same number of viewers. In alternating rounds, as many \
+            processes of the program in C do the same, each on one processor. If the time per packet is equal, the \
+            throughput is proportional to the number of shards.
             """)
 
-    @Option(help: "How many viewers of each shard.")
+    @Option(help: "Number of viewers of each shard.")
     var viewers = 1_000
 
-    @Option(help: "How many shards, and processes of the program in C.")
+    @Option(help: "Number of shards, and of processes of the program in C.")
     var shards = 2
 
-    @Option(help: "Turns of each.")
+    @Option(help: "Number of alternating rounds.")
     var rounds = 5
 
-    @Option(help: "Seconds of each turn, at most 3.")
+    @Option(help: "Seconds of each round, at most 3.")
     var seconds = 3
 
-    @Option(help: "Where the program in C is.")
+    @Option(help: "Path of the program in C.")
     var source = "scripts/fanout-limit.c"
 
     @OptionGroup var options: ReportOptions
@@ -34,10 +35,10 @@ struct ScalingCommand: AsyncParsableCommand {
     func validate() throws {
         guard (100...20_000).contains(viewers), (2...64).contains(shards), rounds > 0, (1...3).contains(seconds) else {
             throw ValidationError(
-                "--viewers is from 100 to 20000, --shards from 2 to 64; --rounds at least 1, --seconds from 1 to 3.")
+                "--viewers must be 100 to 20000, --shards 2 to 64, --rounds at least 1, and --seconds 1 to 3.")
         }
         guard shards <= Processor.count else {
-            throw ValidationError("This machine has \(Processor.count) processors: give --shards at most as many.")
+            throw ValidationError("This host has \(Processor.count) processors: --shards must be at most that number.")
         }
     }
 

@@ -10,22 +10,22 @@ import PCastNetworkEmulation
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
-        abstract: "Sessions that connect, subscribe, drop and resume at random, and what is left of them.",
+        abstract: "Measure sessions that connect, subscribe, disconnect and resume at random, and leaks.",
         discussion: """
-            Each session is one of the SDK, which receives and decodes nothing that it shows; their connections break at \
-            random on the way. The platform is a process of its own, with its records in a directory. At first all come \
-            and go once, so that what it holds then is what it needs at rest; then they do so at random. In the end all \
-            are gone, and the platform has to be as it was: not a session, a viewer or a descriptor more, and no more \
-            memory than the limit says. Every callback that was promised has to be called exactly once.
+            Each session is one of the SDK, which receives media without rendering it. Connections are closed at \
+            random. The platform is a separate process with a database. First, all sessions connect and disconnect \
+            once, so that the idle size is known; then they do so at random. At the end, all are gone, and the \
+            platform must have no more sessions, viewers, descriptors or memory than before, within the limit. Every \
+            webhook must be called exactly once.
             """)
 
-    @Option(help: "How many sessions.")
+    @Option(help: "Number of sessions.")
     var count = 1_000
 
-    @Option(help: "For how long they come and go.")
+    @Option(help: "Seconds of connecting and disconnecting.")
     var seconds = 300
 
-    @Option(help: "The seed of all chance.")
+    @Option(help: "Seed of the random numbers.")
     var seed: UInt64 = 1
 
     @OptionGroup var options: ReportOptions
@@ -42,7 +42,7 @@ struct SessionsCommand: AsyncParsableCommand {
     ]
 
     func validate() throws {
-        guard count > 0, seconds > 0 else { throw ValidationError("--count and --seconds are at least 1.") }
+        guard count > 0, seconds > 0 else { throw ValidationError("--count and --seconds must be at least 1.") }
     }
 
     func run() async throws {
@@ -61,7 +61,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         try await visit(surroundings)
         let before = try await stage.settled()
-        report.row("at rest, after \(count) visits", before.row)
+        report.row("idle, after \(count) sessions", before.row)
 
         let end = ContinuousClock.now + .seconds(seconds)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -71,7 +71,7 @@ struct SessionsCommand: AsyncParsableCommand {
             }
             while ContinuousClock.now < end {
                 try await Task.sleep(for: min(.seconds(20), max(.milliseconds(1), end - .now)))
-                report.row("they come and go", try await stage.holdings().row)
+                report.row("under load", try await stage.holdings().row)
             }
             try await group.waitForAll()
         }
@@ -80,7 +80,7 @@ struct SessionsCommand: AsyncParsableCommand {
         // Callbacks of SDK objects that were released have time to arrive, too.
         let timeout = ContinuousClock.now + .seconds(30)
         while ledger.uncalled > 0, ContinuousClock.now < timeout { try await Task.sleep(for: .milliseconds(100)) }
-        report.row("at rest, when all are gone", after.row)
+        report.row("idle, at the end", after.row)
         for kind in CallbackLedger.Kind.allCases {
             report.row(
                 "callbacks: \(kind.rawValue)",

@@ -6,25 +6,26 @@ import PCastIO
 struct ShardsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shards",
-        abstract: "Processor time for each forwarded packet, with one shard of the relay and with several.",
+        abstract: "Compare the CPU time per forwarded packet of one and several SFU shards.",
         discussion: """
-            In turns: a platform with one shard, and one with several, each with one stream and all viewers. All of a \
-            platform's threads share a processor, unless told otherwise, so that the figures differ by nothing but the work.
+            In alternating rounds: a platform with one shard, and one with several, each with one stream and all \
+            viewers. All threads of a platform share a processor unless an option changes that, so the results \
+            differ by the work only.
             """)
 
-    @Option(help: "How many viewers.")
+    @Option(help: "Number of viewers.")
     var viewers = 1_000
 
-    @Option(help: "How many shards.")
+    @Option(help: "Number of shards.")
     var shards = 2
 
-    @Option(help: "Turns of each.")
+    @Option(help: "Number of alternating rounds.")
     var rounds = 3
 
-    @Option(help: "Seconds of each turn.")
+    @Option(help: "Seconds of each round.")
     var seconds = 6
 
-    @Flag(help: "Let the kernel choose the processors.")
+    @Flag(help: "Do not pin threads to processors.")
     var unpinned = false
 
     @OptionGroup var options: ReportOptions
@@ -32,7 +33,7 @@ struct ShardsCommand: AsyncParsableCommand {
     func validate() throws {
         guard (1...20_000).contains(viewers), (2...64).contains(shards), rounds > 0, seconds > 0 else {
             throw ValidationError(
-                "--viewers is from 1 to 20000, --shards from 2 to 64; --rounds and --seconds at least 1.")
+                "--viewers must be 1 to 20000, --shards 2 to 64; --rounds and --seconds at least 1.")
         }
     }
 

@@ -5,24 +5,23 @@ import PCastCore
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
-        abstract: "A long time under load: no packet lost, and memory that does not grow.",
+        abstract: "Measure packet loss and memory growth under load over a long time.",
         discussion: """
-            The publisher's sequence numbers, timestamps and transport numbers begin just before they wrap, so that \
-            roll-over counters go on at once, and then every few minutes. Memory is compared with what it was after the \
-            first of its parts. With --load the publisher sends more or fewer pictures a second, so that the platform \
-            takes that share of its processor however fast the machine is at the time.
+            The publisher's sequence numbers, timestamps and transport sequence numbers begin just before they wrap, \
+            so that they wrap at once and then every few minutes. Memory is compared with that after the first part. \
+            With --load, the publisher changes its frame rate so that the platform uses that share of its processor.
             """)
 
-    @Option(help: "How many minutes.")
+    @Option(help: "Number of minutes.")
     var minutes = 60.0
 
-    @Option(help: "How many viewers.")
+    @Option(help: "Number of viewers.")
     var viewers = 500
 
-    @Option(help: "What the platform shall take of its processor, such as 0.8; without it 30 pictures a second.")
+    @Option(help: "CPU load of the platform, such as 0.8. (default: that of 30 frames per second)")
     var load: Double?
 
-    @Option(help: "In each part the platform stands still for so long, such as 600ms, as on a machine that is full.")
+    @Option(help: "Suspend the platform for this long in each part, such as 600ms, as on an overloaded host.")
     var stall = MillisecondsArgument(span: .zero)
 
     @OptionGroup var options: ReportOptions
@@ -37,9 +36,9 @@ struct SoakCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard minutes > 0, (1...20_000).contains(viewers) else {
-            throw ValidationError("--minutes is more than 0, --viewers from 1 to 20000.")
+            throw ValidationError("--minutes must be more than 0, and --viewers 1 to 20000.")
         }
-        guard load.map({ 0.05...0.95 ~= $0 }) ?? true else { throw ValidationError("--load is from 0.05 to 0.95.") }
+        guard load.map({ 0.05...0.95 ~= $0 }) ?? true else { throw ValidationError("--load must be 0.05 to 0.95.") }
     }
 
     func run() async throws {

@@ -9,33 +9,33 @@ import PCastTimeline
 struct TimelineBenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
-        abstract: "Events of a live game: with their picture, never before; and with thousands of consumers at once.",
+        abstract: "Measure the events of a live game: delivery with their frame, and to thousands of consumers.",
         discussion: """
-            A platform in a process of its own. First, players on live HTTP Live Streaming with a wall clock, whose pictures \
-            say which one they are, at the edge, half a minute and two minutes behind it, and one who is told everything; while \
-            a producer tells of events on time, late, planned, corrected and withdrawn, and the viewers seek at random: “early” \
-            are events that were told before the picture of their moment was shown, “late” is the time from that picture to the \
-            event, and “wrongSets” counts where a viewer knew something else than a fresh look at the log makes of the picture \
-            before him. Then consumers on sockets of their own, all of one game: the latency is \
-            from before the producer's request to the arrival at each.
+            The platform is a separate process. First, players of a live HLS stream with a wall clock, whose frames \
+            contain their number, play at the live edge, half a minute and two minutes behind it, and one receives \
+            all events at once. Meanwhile, a producer adds events on time, late and in advance, updates and deletes \
+            them, and the viewers seek at random. “early” counts events that were delivered before the frame of \
+            their time, “late” is the time from that frame to the event, and “wrongSets” counts differences between \
+            a viewer's events and those of the log at its frame. Then consumers with their own sockets follow one \
+            game: the latency is from the producer's request to the arrival at each.
             """)
 
     /// The rest of the film after the watched part, in seconds.
     private static let rest = 25
 
-    @Option(help: "Changes that the producer tells while the programme plays; so many were told before.")
+    @Option(help: "Number of changes during playback, and as many before it.")
     var count = 200
 
-    @Option(help: "Seconds during which it does.")
+    @Option(help: "Seconds of these changes.")
     var seconds = 30
 
-    @Option(help: "Consumers of one game.")
+    @Option(help: "Number of consumers of one game.")
     var consumers = 10_000
 
-    @Option(help: "Events that they are told.")
+    @Option(help: "Number of events for them.")
     var rounds = 20
 
-    @Option(help: "What the changes and the seeks are drawn by.")
+    @Option(help: "Seed of the random changes and seeks.")
     var seed: UInt64 = 1
 
     @OptionGroup var options: ReportOptions
@@ -44,7 +44,7 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         guard (1...2_000).contains(count), (5...40).contains(seconds), (0...20_000).contains(consumers), rounds >= 1
         else {
             throw ValidationError(
-                "--count is 1 to 2000, --seconds 5 to 40, --consumers at most 20000, --rounds at least 1.")
+                "--count must be 1 to 2000, --seconds 5 to 40, --consumers at most 20000, and --rounds at least 1.")
         }
     }
 

@@ -16,7 +16,7 @@ enum Descriptors {
         getrlimit(files, &limit)
         limit.rlim_cur = min(wanted, limit.rlim_max)
         guard setrlimit(files, &limit) == 0, limit.rlim_cur >= 4_096 else {
-            throw BenchFailure("this needs more open files than the system allows (ulimit -n)")
+            throw BenchFailure("this needs more open files than the system allows: raise “ulimit -n”")
         }
     }
 }

@@ -49,7 +49,7 @@ final class FanOutStage: Sendable {
         do {
             guard case .string(let uri)? = try await platform.next("listening")["uri"],
                 let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
-            else { throw BenchFailure("the platform does not tell where it listens") }
+            else { throw BenchFailure("the platform did not report its address") }
             return FanOutStage(
                 platform: platform, server: TransportAddress(ip: .loopbackV4, port: port), uri: uri, secret: secret)
         } catch {
@@ -79,7 +79,7 @@ final class FanOutStage: Sendable {
         let answer = try await HTTPRequests.send("GET", uri + "/metrics")
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
         guard let line = lines.first(where: { $0.hasPrefix(name) }), let count = Double(line.dropFirst(name.count))
-        else { throw BenchFailure("/metrics does not tell \(name)") }
+        else { throw BenchFailure("/metrics does not have \(name)") }
         return Int(count)
     }
 

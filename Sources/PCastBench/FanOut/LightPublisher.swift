@@ -64,7 +64,7 @@ final class LightPublisher: LightPeer {
         clock: WallClockReference, begun: Instant, beginning: Beginning = Beginning(), at now: Instant
     ) throws {
         let session = try own.offer.accept(answer)
-        guard let media = session.media.first else { throw BenchFailure("the platform takes no video") }
+        guard let media = session.media.first else { throw BenchFailure("the platform did not accept the video") }
         var generator = SystemRandomNumberGenerator()
         transport = try own.identity.transport(to: session, from: address, using: &generator, at: now)
         self.media = media

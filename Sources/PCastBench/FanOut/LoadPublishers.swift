@@ -24,7 +24,7 @@ final class LoadPublishers: Sendable {
             let own = LightPublisherOffer(certificate: certificate, using: &generator)
             let answer = try await WebRTCHTTPRequest.post(
                 own.offer.description, to: "/whip", at: stage.server, token: token)
-            guard let stream = answer.streamID else { throw BenchFailure("WHIP does not tell the stream") }
+            guard let stream = answer.streamID else { throw BenchFailure("the WHIP response does not name the stream") }
             streams.append(stream)
             let address = TransportAddress(
                 ip: IPAddress(v4: FanOutStage.publishersBegin + UInt32(number)), port: loop.port)
@@ -50,7 +50,7 @@ final class LoadPublishers: Sendable {
     private func connected(_ count: Int) async throws {
         let limit = MonotonicClock.now() + .seconds(60)
         while await loop.call({ crowd, _ in crowd.peers.count { $0.isConnected } }) < count {
-            guard MonotonicClock.now() < limit else { throw BenchFailure("the publishers are not connected") }
+            guard MonotonicClock.now() < limit else { throw BenchFailure("the publishers did not connect") }
             try await Task.sleep(for: .milliseconds(20))
         }
     }

@@ -110,7 +110,9 @@ final class LoadViewers: Sendable {
         while true {
             let watching = await loop.call { audience, _ in audience.peers.count { $0.isWatching } }
             if watching >= count { return }
-            guard MonotonicClock.now() < limit else { throw BenchFailure("\(watching) of \(count) viewers watch") }
+            guard MonotonicClock.now() < limit else {
+                throw BenchFailure("only \(watching) of \(count) viewers receive media")
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -121,7 +123,9 @@ final class LoadViewers: Sendable {
         while true {
             let connected = await loop.call { audience, _ in audience.peers.count { $0.profile != nil } }
             if connected >= count { return }
-            guard MonotonicClock.now() < limit else { throw BenchFailure("\(connected) of \(count) viewers connect") }
+            guard MonotonicClock.now() < limit else {
+                throw BenchFailure("only \(connected) of \(count) viewers connected")
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -155,7 +159,7 @@ final class LoadViewers: Sendable {
             if let result { return result }
             try await Task.sleep(for: .milliseconds(50))
         }
-        throw BenchFailure("no frames came to be written down")
+        throw BenchFailure("no frames arrived")
     }
 
     /// Returns for each viewer, in the order of joining, the time from the request to the first complete frame; nil

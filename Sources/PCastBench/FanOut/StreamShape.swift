@@ -25,7 +25,7 @@ struct StreamShape: Sendable {
     /// Lines that start with # are ignored. Throws `BenchFailure`.
     init(recordedIn path: String) throws {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw BenchFailure("\(path) is missing: start this in the package's folder")
+            throw BenchFailure("\(path) is missing: run this in the directory of the package")
         }
         let frames = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
             .map { $0.split(separator: " ").compactMap { Int($0) }.map { min(max($0, 80), 1_240) } }

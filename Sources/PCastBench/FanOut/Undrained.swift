@@ -49,7 +49,7 @@ enum Undrained {
         let limit = MonotonicClock.now() + .seconds(2)
         while case let forwarded = try await stage.packetsForwarded(), forwarded < count {
             guard MonotonicClock.now() < limit else {
-                throw BenchFailure("\(forwarded) packets were forwarded of more than \(count)")
+                throw BenchFailure("only \(forwarded) of more than \(count) packets were forwarded")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -38,7 +38,7 @@ enum WebRTCHTTPRequest {
                 continuation.resume(with: Result { try exchange(request, with: server) })
             }
         }
-        guard let split = text.range(of: "\r\n\r\n") else { throw BenchFailure("\(server) did not answer") }
+        guard let split = text.range(of: "\r\n\r\n") else { throw BenchFailure("\(server) did not respond") }
         return (text[..<split.lowerBound].components(separatedBy: "\r\n"), String(text[split.upperBound...]))
     }
 
@@ -63,6 +63,6 @@ enum WebRTCHTTPRequest {
             if count > 0 { answer += buffer[..<count] }
             if count < 0, errno != EAGAIN, errno != EINTR { break }
         }
-        throw BenchFailure("\(server) does not answer")
+        throw BenchFailure("\(server) does not respond")
     }
 }

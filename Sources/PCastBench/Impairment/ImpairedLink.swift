@@ -26,7 +26,7 @@ final class ImpairedLink: Sendable {
     /// Starts the proxy. Throws `BenchFailure` if an address is unavailable.
     init(_ ports: [Port], _ conditions: NetworkConditions) throws {
         guard ports.allSatisfy({ $0.address.ip.v4 != nil && $0.server.ip.v4 != nil }) else {
-            throw BenchFailure("the proxy speaks IPv4")
+            throw BenchFailure("the proxy supports IPv4 only")
         }
         let proxy = Handover(try ImpairedPorts(ports, conditions))
         thread = try WorkerThread(name: "impair") { [state] in

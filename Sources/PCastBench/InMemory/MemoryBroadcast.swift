@@ -65,7 +65,7 @@ final class MemoryBroadcast {
         }
         try run(for: .seconds(2))
         guard publisher.isConnected, viewers.allSatisfy(\.isConnected) else {
-            throw BenchFailure("the peers in memory do not come together")
+            throw BenchFailure("the peers in memory did not connect")
         }
     }
 

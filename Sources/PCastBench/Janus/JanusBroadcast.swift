@@ -65,7 +65,7 @@ final class JanusBroadcast: Sendable {
         }
         try await audience.watching(viewers, within: .seconds(60))
         let profiles = await audience.profiles()
-        guard profiles == [.aeadAES128GCM] else { throw BenchFailure("Janus protects packets by \(profiles)") }
+        guard profiles == [.aeadAES128GCM] else { throw BenchFailure("Janus uses other SRTP profiles: \(profiles)") }
         await run(false)
     }
 

@@ -54,7 +54,7 @@ struct JanusHandle: Sendable {
             let event = try await Self.exchange("GET \(session)?maxev=1", nil, at: server)
             if let offer = event.jsep { return try SessionDescription(parsing: offer.sdp) }
         }
-        throw BenchFailure("Janus makes no offer")
+        throw BenchFailure("Janus sent no offer")
     }
 
     func start(_ answer: SessionDescription) async throws {
@@ -81,7 +81,7 @@ struct JanusHandle: Sendable {
         let answer = try await WebRTCHTTPRequest.ask(text, of: server)
         let decoded = try? JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8))
         guard let decoded, decoded.error == nil else {
-            throw BenchFailure("Janus answered “\(decoded?.error?.reason ?? answer.head[0])” to \(line)")
+            throw BenchFailure("Janus responded “\(decoded?.error?.reason ?? answer.head[0])” to \(line)")
         }
         return decoded
     }

@@ -29,7 +29,7 @@ final class JanusServer: Sendable {
     /// Janus is not installed, or the error of the start.
     init(isPinned: Bool) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-janus-\(getpid())")
-        guard let root = Self.root else { throw BenchFailure("Janus is not installed, see scripts/peers") }
+        guard let root = Self.root else { throw BenchFailure("Janus is not installed: run scripts/peers") }
         try Self.write(to: folder, libraries: "\(root)/lib/x86_64-linux-gnu/janus", api: api, mountpoint: mountpoint)
         let program = URL(fileURLWithPath: "\(root)/bin/janus")
         let prefix = isPinned ? Processor.prefix(FanOutStage.relayProcessor) : []

@@ -16,7 +16,9 @@ enum SealedNetwork {
     /// `BenchFailure` without root privileges or if the program cannot be started.
     static func enter() throws {
         guard ProcessInfo.processInfo.environment[mark] == nil else { return }
-        guard geteuid() == 0 else { throw BenchFailure("a network of its own, which Janus needs, needs root") }
+        guard geteuid() == 0 else {
+            throw BenchFailure("Janus needs a network namespace, which requires root: run this as root")
+        }
         setenv(mark, "1", 1)
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = try SystemProgram.url(of: "unshare").path

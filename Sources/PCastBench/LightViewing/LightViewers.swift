@@ -51,7 +51,8 @@ final class LightViewers: Sendable {
             let figures = try await figures()
             if figures.watching == loop.boundAddresses.count { return }
             guard MonotonicClock.now() < limit else {
-                throw BenchFailure("\(figures.watching) of \(loop.boundAddresses.count) light viewers watch")
+                throw BenchFailure(
+                    "only \(figures.watching) of \(loop.boundAddresses.count) light viewers receive media")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -20,7 +20,9 @@ final class TunnelDevice: Sendable {
         request.replaceSubrange(0..<name.utf8.count, with: Array(name.utf8))
         request.withUnsafeMutableBytes { $0.storeBytes(of: Self.flags, toByteOffset: 16, as: Int16.self) }
         let result = request.withUnsafeMutableBytes { ioctl(descriptor, Self.setInterface, $0.baseAddress!) }
-        guard result == 0 else { throw BenchFailure("a tunnel cannot be made: \(String(cString: strerror(errno)))") }
+        guard result == 0 else {
+            throw BenchFailure("the tunnel device cannot be created: \(String(cString: strerror(errno)))")
+        }
         try SystemProgram.run("ip", ["link", "set", name, "netns", namespace.name])
         try namespace.ip(["address", "add", address, "dev", name])
         try namespace.ip(["link", "set", name, "up"])

@@ -37,7 +37,7 @@ final class TunneledNetwork: Sendable {
     /// interfaces.
     init(_ plans: [Plan]) throws {
         guard geteuid() == 0 else {
-            throw BenchFailure("networks are made of namespaces and tunnels, which only root may make")
+            throw BenchFailure("network namespaces and tunnels require root: run this as root")
         }
         let id = "pcb\(getpid())"
         var made: [NetworkNamespace] = []

@@ -39,7 +39,7 @@ final class ChromiumPeer: Sendable {
             if words.count == 2, words[0] == "streamID" { return String(words[1]) }
             line.removeAll()
         }
-        throw BenchFailure("\(name) does not tell its stream")
+        throw BenchFailure("\(name) did not report its stream")
     }
 
     /// Waits for the end of the process and returns its statistics. Throws `BenchFailure` if it printed none or an
@@ -48,7 +48,7 @@ final class ChromiumPeer: Sendable {
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         guard let line = text.split(separator: "\n").last, let figures = JSONObject(text: String(line)) else {
-            throw BenchFailure("\(name) told no figures")
+            throw BenchFailure("\(name) reported no statistics")
         }
         if case .string(let reason)? = figures["error"] { throw BenchFailure("\(name): \(reason)") }
         return figures

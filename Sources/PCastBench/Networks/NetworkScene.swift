@@ -87,7 +87,7 @@ final class NetworkScene: Sendable {
             in: publishersNamespace, trusting: certificate)
         do {
             guard let stream = try await publisher.first("publishing").text("streamId") else {
-                throw BenchFailure("the publisher does not tell its stream")
+                throw BenchFailure("the publisher did not report its stream")
             }
             return (publisher, StreamID(stream))
         } catch {

@@ -71,7 +71,7 @@ final class RecordedProcess: Sendable {
             if let event = events(name, since: start).first(where: isWanted) { return event }
             guard !isOver, MonotonicClock.now() < end else {
                 let last = record.events.withLock { $0.last?.object.text } ?? "nothing"
-                throw BenchFailure("“\(command)” did not come to “\(name)”; last it told \(last)")
+                throw BenchFailure("“\(command)” did not report “\(name)”; its last line is \(last)")
             }
             try await Task.sleep(for: .milliseconds(10))
         }

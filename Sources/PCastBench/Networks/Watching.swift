@@ -12,7 +12,7 @@ struct Watching {
     init(_ viewer: RecordedProcess, from start: Instant, until end: Instant) throws {
         let events = viewer.events("stats", since: start, until: end)
         guard let first = events.first, let last = events.last, events.count >= 2 else {
-            throw BenchFailure("the viewer told no statistics")
+            throw BenchFailure("the viewer reported no statistics")
         }
         self.first = first
         self.last = last

@@ -39,7 +39,9 @@ struct OverlayBenchStage: Sendable {
         let bridge = OverlayBridge(places.map(\.overlay))
         let (ports, opening) = AsyncStream.makeStream(of: Int.self)
         let serving = Task { try await bridge.run { opening.yield($0) } }
-        guard let port = await ports.first(where: { _ in true }) else { throw BenchFailure("the bridge does not open") }
+        guard let port = await ports.first(where: { _ in true }) else {
+            throw BenchFailure("the overlay bridge did not start")
+        }
         let answering = places.map { place in
             let messages = place.overlay.messages()
             return Task { await Self.answer(messages, of: place.overlay) }

@@ -37,7 +37,7 @@ final class FilmOrigin: Sendable {
         ) { _ in }
         let serving = Task { try await web.run { port in told.yield(port) } }
         for await port in ports { return FilmOrigin(film, beginning, date, port, serving) }
-        throw BenchFailure("the origin did not begin")
+        throw BenchFailure("the HTTP origin did not start")
     }
 
     private init(

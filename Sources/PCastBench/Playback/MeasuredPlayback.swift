@@ -81,13 +81,13 @@ struct MeasuredPlayback: Sendable {
             }
             group.addTask {
                 try await Task.sleep(for: timeout.duration)
-                throw BenchFailure("\(what) did not come within \(timeout)")
+                throw BenchFailure("\(what) did not occur within \(timeout)")
             }
             defer { group.cancelAll() }
             while let value = try await group.next() {
                 if let value { return value }
             }
-            throw BenchFailure("\(what) did not come")
+            throw BenchFailure("\(what) did not occur")
         }
     }
 }

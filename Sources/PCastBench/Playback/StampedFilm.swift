@@ -40,7 +40,7 @@ struct StampedFilm {
         let pictures = "\(folder)/pictures.y4m"
         file = "\(folder)/film.mp4"
         let group = Self.picturesPerPart * Self.partsPerSegment
-        guard mkfifo(pictures, 0o600) == 0 else { throw BenchFailure("no pipe can be made in \(folder)") }
+        guard mkfifo(pictures, 0o600) == 0 else { throw BenchFailure("no pipe can be created in \(folder)") }
         let writer = try WorkerThread(name: "film") { Self.write(count: seconds * Self.rate, to: pictures) }
         _ = try ChildCost.run(
             "ffmpeg",

@@ -26,7 +26,7 @@ struct LiveStream: Sendable {
         do {
             let listening = try await platform.next("listening")
             guard case .string(let uri)? = listening["uri"], let port = listening["rtcPort"]?.number else {
-                throw BenchFailure("the platform does not tell where it listens")
+                throw BenchFailure("the platform did not report its address")
             }
             try whenListening(uri, UInt16(port))
             return try await publish(to: uri, rtcPort: UInt16(port), application, platform)
@@ -48,7 +48,7 @@ struct LiveStream: Sendable {
             environment: ["PCAST_PUBLISH_TOKEN": tokens.joined(separator: ",")])
         do {
             guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {
-                throw BenchFailure("the publisher does not tell its stream")
+                throw BenchFailure("the publisher did not report its stream")
             }
             _ = try await publisher.next("stats")
             return LiveStream(

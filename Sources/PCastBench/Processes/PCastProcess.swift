@@ -50,7 +50,7 @@ final class PCastProcess: Sendable {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent(name)
         guard FileManager.default.isExecutableFile(atPath: program.path) else {
-            throw BenchFailure("\(program.path) is missing: build the product \(name), too")
+            throw BenchFailure("\(program.path) is missing: build the product \(name)")
         }
         return program
     }
@@ -83,7 +83,7 @@ final class PCastProcess: Sendable {
             if event["event"] == .string(name) { return event }
             if event["event"] == .string("ended") { last = event.text }
         }
-        throw BenchFailure("“\(command)” did not come to “\(name)”; it told \(last)")
+        throw BenchFailure("“\(command)” did not report “\(name)”; its last line is \(last)")
     }
 
     var processID: Int32 { process.processIdentifier }

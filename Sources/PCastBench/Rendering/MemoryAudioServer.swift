@@ -12,7 +12,7 @@ final class MemoryAudioServer {
     init() throws {
         let path = "/usr/bin/pulseaudio"
         guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw BenchFailure("PulseAudio is needed, which is not installed (apt-get install pulseaudio)")
+            throw BenchFailure("PulseAudio is not installed: run apt-get install pulseaudio")
         }
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-bench-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

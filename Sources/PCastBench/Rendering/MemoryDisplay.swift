@@ -11,7 +11,7 @@ final class MemoryDisplay {
     init(size: String) throws {
         let path = "/usr/bin/Xvfb"
         guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw BenchFailure("Xvfb is needed, which is not installed (apt-get install xvfb)")
+            throw BenchFailure("Xvfb is not installed: run apt-get install xvfb")
         }
         let (process, output) = try Self.start(path, size: size)
         self.process = process

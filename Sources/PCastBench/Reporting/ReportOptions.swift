@@ -2,6 +2,6 @@ import ArgumentParser
 
 /// The output format of a measurement.
 struct ReportOptions: ParsableArguments {
-    @Flag(help: "One JSON object a line on standard output.")
+    @Flag(help: "Print one JSON object per line to standard output.")
     var json = false
 }

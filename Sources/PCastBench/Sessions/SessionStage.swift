@@ -32,7 +32,7 @@ struct SessionStage: Sendable {
         do {
             guard case .string(let uri)? = try await platform.next("listening")["uri"],
                 let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
-            else { throw BenchFailure("the platform does not tell where it listens") }
+            else { throw BenchFailure("the platform did not report its address") }
             let token = try builder(secret).forPublishingOnly().build()
             let publisher = try PCastProcess(
                 [
@@ -41,7 +41,7 @@ struct SessionStage: Sendable {
                 ], environment: ["PCAST_PUBLISH_TOKEN": token])
             do {
                 guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {
-                    throw BenchFailure("the publisher does not tell its stream")
+                    throw BenchFailure("the publisher did not report its stream")
                 }
                 return SessionStage(
                     port: port, uri: uri, directory: directory, stream: stream, secret: secret, platform: platform,

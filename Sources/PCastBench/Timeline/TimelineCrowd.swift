@@ -94,9 +94,9 @@ final class TimelineReaders: Sendable {
         let end = MonotonicClock.now() + limit
         while state.withLock({ $0.total }) < total {
             let failed = state.withLock { $0.failed }
-            guard failed == 0 else { throw BenchFailure("\(failed) consumers were turned away") }
+            guard failed == 0 else { throw BenchFailure("\(failed) consumers were rejected") }
             guard MonotonicClock.now() < end else {
-                throw BenchFailure("of \(total) messages \(state.withLock { $0.total }) came")
+                throw BenchFailure("only \(state.withLock { $0.total }) of \(total) messages arrived")
             }
             try await Task.sleep(for: .milliseconds(10))
         }

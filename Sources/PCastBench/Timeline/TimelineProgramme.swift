@@ -18,7 +18,7 @@ struct TimelineProgramme {
         TimelineViewer.Place(name: "at the edge, seeking", behind: 0...25, seeks: true),
         TimelineViewer.Place(name: "30 s behind, seeking", behind: 15...45, seeks: true),
         TimelineViewer.Place(name: "2 min behind, seeking", behind: 95...130, seeks: true),
-        TimelineViewer.Place(name: "told everything, seeking", behind: 0...130, seeks: true, spoiler: true),
+        TimelineViewer.Place(name: "all events at once, seeking", behind: 0...130, seeks: true, spoiler: true),
     ]
 
     private let stage: TimelineStage

@@ -22,7 +22,7 @@ final class TimelineStage: Sendable {
                 + limits.flatMap { ["--limit", $0] }, environment: ["PCAST_SERVE_APPLICATION": application])
         do {
             guard case .string(let uri)? = try await process.next("listening")["uri"] else {
-                throw BenchFailure("the platform does not tell where it listens")
+                throw BenchFailure("the platform did not report its address")
             }
             return TimelineStage(uri, process)
         } catch {
@@ -42,7 +42,8 @@ final class TimelineStage: Sendable {
             method, uri + "/timeline/" + path, headers: [("Authorization", "Basic \(credentials)")],
             body: body.map { $0.bytes })
         guard (200...201).contains(answer.status) else {
-            throw BenchFailure("the platform answers \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
+            throw BenchFailure(
+                "the platform responded with status \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
         }
     }
 }

@@ -127,7 +127,7 @@ final class TimelineViewer: Sendable {
     private func knowsWhatHeShould(_ log: TimelineLog) throws -> Bool {
         let known = Set(timeline.shownEvents)
         if place.spoiler { return known == Set(log.events) }
-        guard let sight = playback.witness.sights.last else { throw BenchFailure("no picture was shown") }
+        guard let sight = playback.witness.sights.last else { throw BenchFailure("no frame was rendered") }
         // The player's reported position must agree with the frame shown.
         guard let moment = playback.player.playhead?.timecode else { return false }
         let into = moment - origin.wallTime(of: StampedFilm.position(of: sight.counter))

@@ -24,7 +24,7 @@ struct Viewing: Sendable {
         let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
         let renderer = stream.createRenderer(
             RendererOptions(lipSync: lipSync, useNullAudioDevice: true, useNullVideoDevice: true))
-        guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
+        guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded on this host") }
         try await Task.sleep(for: duration)
         renderer.stop()
         let summary = await renderer.summary()
@@ -48,10 +48,12 @@ struct Viewing: Sendable {
             let beginning = MonotonicClock.now()
             let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
             let renderer = stream.createRenderer(.nullDevices)
-            guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
+            guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded on this host") }
             try await Task.sleep(for: Self.startUpTime)
             renderer.stop()
-            guard let first = await renderer.firstFrame else { throw BenchFailure("no frame came in time") }
+            guard let first = await renderer.firstFrame else {
+                throw BenchFailure("no frame arrived before the timeout")
+            }
             joins.append((first - beginning, await renderer.summary()))
             stream.stop()
         }
@@ -86,7 +88,7 @@ struct Viewing: Sendable {
     private func join(_ pcast: PCast, since beginning: Instant) async throws -> TimeSpan {
         let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
         let renderer = stream.createRenderer(.nullDevices)
-        guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
+        guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded on this host") }
         let watchdog = Task {
             try await Task.sleep(for: .seconds(10))
             renderer.stop()
@@ -95,7 +97,7 @@ struct Viewing: Sendable {
         watchdog.cancel()
         renderer.stop()
         stream.stop()
-        guard let first else { throw BenchFailure("no picture came within ten seconds") }
+        guard let first else { throw BenchFailure("no frame arrived within ten seconds") }
         return first - beginning
     }
 }

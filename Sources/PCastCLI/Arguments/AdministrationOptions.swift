@@ -2,10 +2,12 @@ import ArgumentParser
 
 /// The options for the platform and the application to administer.
 struct AdministrationOptions: ParsableArguments {
-    @Option(help: "The platform; without it, the one that this user started last on this computer.")
+    @Option(help: "Platform to connect to. (default: the one that this user started last on this host)")
     var uri: String?
 
-    @Option(help: ArgumentHelp("The application and its secret.", valueName: "id:secret"))
+    @Option(
+        help: ArgumentHelp(
+            "Application and its secret. (default: those of the platform on this host)", valueName: "id:secret"))
     var application: ApplicationArgument?
 
     func administration() throws(CommandFailure) -> PlatformAdministration {
@@ -13,8 +15,11 @@ struct AdministrationOptions: ParsableArguments {
         let running = LocalCredentialsFile.running(in: .standard())
         guard let local = running.first(where: { uri == nil || $0.isOf(uri: uri) }) else {
             throw uri == nil
-                ? CommandFailure(.nothingToPlay, "No platform of yours runs here: give --uri and --application.")
-                : CommandFailure(.notAuthorized, "Give the application and its secret with --application ID:SECRET.")
+                ? CommandFailure(
+                    .nothingToPlay,
+                    "This user runs no platform on this host: give --uri and --application, or start “pcast serve”.")
+                : CommandFailure(
+                    .notAuthorized, "The platform requires an application: give --application ID:SECRET.")
         }
         return PlatformAdministration(uri: local.uri, application: application ?? local.application)
     }

@@ -22,12 +22,12 @@ struct LimitArgument: ExpressibleByArgument, Equatable {
         guard let limit = PlatformLimits.Name(rawValue: name) else {
             throw CommandFailure(
                 .unusableArguments,
-                "There is no limit “\(name)”\(NearestName.suggestion(name, among: names)); "
-                    + "there are \(names.joined(separator: ", ")).")
+                "--limit “\(name)” does not exist\(NearestName.suggestion(name, among: names)). Use one of "
+                    + "\(names.joined(separator: ", ")).")
         }
         let bitrate = limit.isBitrate ? BitrateArgument(argument: text)?.bitrate.bitsPerSecond : nil
         guard let value = bitrate ?? Self.number(text) else {
-            throw CommandFailure(.unusableArguments, "The limit “\(name)” is a number, not “\(text)”.")
+            throw CommandFailure(.unusableArguments, "--limit \(name)=\(text): the value must be a number.")
         }
         limits[limit] = value
     }

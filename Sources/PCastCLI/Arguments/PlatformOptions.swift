@@ -2,14 +2,14 @@ import ArgumentParser
 
 /// The options for the platform, the tokens and the duration of a command.
 struct PlatformOptions: ParsableArguments {
-    @Option(help: "The platform; without it the one that runs on this computer.")
+    @Option(help: "Platform to connect to. (default: the one in the token, otherwise the one on this host)")
     var uri: String?
 
     @Option(
         help: ArgumentHelp(
-            "An EdgeAuth token; two where one authenticates and the other is for the stream.", valueName: "token"))
+            "EdgeAuth token. Repeat it if one token authenticates and another is for the stream.", valueName: "token"))
     var token: [String] = []
 
-    @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
+    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
     var duration: DurationArgument?
 }

@@ -6,24 +6,36 @@ import PCastJSON
 struct DevicesCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "List the cameras, microphones and other sources of this computer, the best first.",
+        abstract: "List the cameras, microphones and other sources of this host, best first.",
         discussion: """
-            What is listed can be given to “pcast publish”: a camera as --video camera:ID, a microphone as \
-            --audio microphone:ID, a screen as --video screen:ID, and “synthetic” and “null” as they are. What hardware \
-            cannot tell of itself, such as where a camera looks, can be written into ~/.config/pcast/devices.json5 \
-            (configs/devices.json5 explains it).
+            Use the IDs with “pcast publish”: --video camera:ID, --audio microphone:ID or --video screen:ID. The sources \
+            “synthetic” and “null” have no ID. Properties that hardware does not report, such as the facing mode of a \
+            camera, are set in ~/.config/pcast/devices.json5 (see configs/devices.json5).
+
+            Examples:
+              pcast devices --media video --capabilities
+              pcast devices --watch --json
             """)
 
-    @Option(help: "Only sources of pictures, or only of sound.")
-    var media: DeviceMediaArgument?
+    /// The selection of devices and details.
+    struct Selection: ParsableArguments {
+        @Option(help: "List only video sources or only audio sources.")
+        var media: DeviceMediaArgument?
 
-    @Flag(help: "Tell the formats, sizes, rates and controls of each, and the video encoders.")
-    var capabilities = false
+        @Flag(help: "Include formats, sizes, frame rates and controls, and the video encoders.")
+        var capabilities = false
 
-    @Flag(help: "Go on and tell what comes and goes, until Ctrl-C.")
-    var watch = false
+        @Flag(help: "Keep running, and report devices that are connected and disconnected. Stop with Ctrl-C.")
+        var watch = false
+    }
 
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Selection") var selection: Selection
+
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    private var media: DeviceMediaArgument? { selection.media }
+    private var capabilities: Bool { selection.capabilities }
+    private var watch: Bool { selection.watch }
 
     func run() async throws {
         let console = Console(output)
@@ -46,7 +58,7 @@ struct DevicesCommand: AsyncCommand {
         }
         if capabilities, types.contains(.video) { tell(await pcast.videoEncoders(), console) }
         guard watch else { return }
-        console.say("Watching for devices that come and go. Ctrl-C ends it.")
+        console.say("Watching for connected and disconnected devices. Press Ctrl-C to stop.")
         let end = RunEnd()
         let interruption = Interruption { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
@@ -87,7 +99,7 @@ struct DevicesCommand: AsyncCommand {
                     "hardware": .boolean(encoder.isHardware), "usable": .boolean(encoder.isUsable),
                     "reason": .text(encoder.reason),
                 ])
-            let state = encoder.isUsable ? "usable" : "not usable: \(encoder.reason ?? "nobody knows why")"
+            let state = encoder.isUsable ? "available" : "unavailable: \(encoder.reason ?? "unknown reason")"
             console.result("encoder  \(encoder.name)  \(encoder.codec.rawValue)  \(state)")
         }
     }

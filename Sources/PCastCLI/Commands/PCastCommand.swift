@@ -6,28 +6,38 @@ typealias AsyncCommand = AsyncParsableCommand
 struct PCastCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "pcast",
-        abstract: "Publish, relay and watch live streams in real time.",
+        abstract: "Publish, forward and play live streams in real time.",
         discussion: """
-            Try it: “pcast publish” starts a platform of its own, publishes, and prints the link to watch.
-            “pcast subscribe” in the next terminal shows the stream.
+            “pcast publish” starts an embedded platform, publishes the camera, and prints the link to watch the stream. \
+            “pcast subscribe” in another terminal subscribes to it.
 
-            Durations are written 500ms, 10s, 5m, 1h or PT10S. With --json every command writes one JSON object a \
-            line to standard output, and everything meant for people to standard error.
+            Durations are written 500ms, 10s, 5m, 1h or PT10S. With --json, standard output has one JSON object per line, \
+            and messages and logs go to standard error.
 
             Options of serve, publish and subscribe can also be set in the environment (PCAST_SERVE_LISTEN, \
-            PCAST_PUBLISH_VIDEO, …; repeated ones separated by commas) and in a configuration file (--config, \
-            PCAST_CONFIG, or ~/.config/pcast/pcast.conf). The command line counts first, then the environment, then \
-            the file.
+            PCAST_PUBLISH_VIDEO, …; repeated values separated by commas) and in a configuration file (--config, \
+            PCAST_CONFIG, or ~/.config/pcast/pcast.conf). The command line has precedence over the environment, and the \
+            environment over the file. PCAST_LOG_LEVEL sets the default log level of all commands.
 
-            Exit status: 0 ended as asked or because the publisher ended, 1 failed, 2 unusable arguments, \
-            3 not authorized, 4 nothing to play, 5 device trouble, 6 the platform cannot be reached, \
-            7 ended by the platform.
+            Exit status: 0 ended as requested or by the publisher, 1 failed, 2 unusable arguments, 3 not authorized, \
+            4 nothing to play, 5 device failure, 6 the platform cannot be reached, 7 ended by the platform.
+
+            Examples:
+              pcast publish
+              pcast help subscribe
             """,
         version: "0.1.0",
-        subcommands: [
-            ServeCommand.self, PublishCommand.self, SubscribeCommand.self, PlayCommand.self, PlayoutCommand.self,
-            TokenCommand.self, DevicesCommand.self, StreamsCommand.self, TimelineCommand.self, PullCommand.self,
-            PushCommand.self,
-            WorkerCommand.self,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Media",
+                subcommands: [
+                    PublishCommand.self, SubscribeCommand.self, PlayCommand.self, PlayoutCommand.self,
+                    PullCommand.self, PushCommand.self, DevicesCommand.self,
+                ]),
+            CommandGroup(
+                name: "Platform",
+                subcommands: [
+                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, TimelineCommand.self, WorkerCommand.self,
+                ]),
         ])
 }

@@ -7,80 +7,95 @@ import PCastPlayback
 struct PlayCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "play",
-        abstract: "Play files, HTTP Live Streaming and streams of platforms, one after another.",
+        abstract: "Play files, HLS playlists and streams of platforms, one after another.",
         discussion: """
-            Of an address that ends in .m3u8 the playlist is followed, live or not; pcast://HOST:PORT/STREAM, pcasts: with \
-            TLS, and the link that “pcast publish” prints are streams of a platform, with #token=TOKEN behind them where \
-            it is not on this computer; everything else is read as a file.
+            A URI that ends in .m3u8 is an HLS playlist, live or on demand. pcast://HOST:PORT/STREAM (pcasts: with TLS) \
+            and the link that “pcast publish” prints are streams of a platform; append #token=TOKEN if it requires one. \
+            Everything else is read as a file.
 
-            In a window or in the terminal, space plays and pauses, left and right go back and on by ten seconds, up and \
-            down change the volume, m mutes and unmutes, s takes a picture, f fills the display, and q ends it.
+            Keys in the window or terminal: space toggles playback, left and right seek by 10 s, up and down change the \
+            volume, m toggles the audio, s takes a screenshot, f toggles full screen, q stops.
+
+            Examples:
+              pcast play film.mp4 --start 90s --speed 1.5
+              pcast play https://live.example.com/index.m3u8 --overlay program --timeline NHL/2354717
             """)
+
+    /// The options for playback.
+    struct PlaybackOptions: ParsableArguments {
+        @Option(
+            help: ArgumentHelp(
+                "Output of video and audio; null only decodes. (default: window if there is a display, otherwise null)",
+                valueName: "output"))
+        var render: RenderArgument?
+
+        @Option(help: ArgumentHelp("Start position in the first item.", valueName: "duration"))
+        var start: DurationArgument?
+
+        @Option(help: ArgumentHelp("Playback speed, 0.25 to 4, at the same pitch.", valueName: "rate"))
+        var speed = 1.0
+
+        @Flag(help: "Start again after the last item.")
+        var loop = false
+
+        @Flag(help: "Start without audio. Press m to turn it on.")
+        var muted = false
+
+        @Option(
+            help: ArgumentHelp(
+                "Report when playback passes a position, such as 90s or 90s=goal. Repeatable.", valueName: "cue"))
+        var cue: [CueArgument] = []
+
+        @Option(help: ArgumentHelp("Write the last frame at the end, as .png or .jpg.", valueName: "file"))
+        var screenshot: String?
+
+        @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+        var duration: DurationArgument?
+    }
+
+    /// The option for the overlay.
+    struct OverlayOptions: ParsableArguments {
+        @Option(
+            help: ArgumentHelp(
+                "Serve an overlay: the built-in pages under this program name, or the pages of this directory.",
+                valueName: "program"))
+        var overlay: String?
+    }
 
     @Argument(
         help: ArgumentHelp(
-            "A file, or an address of http, https or pcast; several are played in turn.", valueName: "uri"))
+            "File, or URI of http, https or pcast. Several are played in order.", valueName: "uri"))
     var uri: [String]
 
-    @Option(
-        help: ArgumentHelp(
-            "Where it is shown, and its sound heard: window, terminal, or null, which decodes and keeps time. "
-                + "(default: window where there is a display, else null)", valueName: "place"))
-    var render: RenderArgument?
+    @OptionGroup(title: "Playback") var playback: PlaybackOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Tell when playback passes a place of each item, as 90s or 90s=goal; may be repeated.", valueName: "cue"))
-    var cue: [CueArgument] = []
-
-    @Option(help: ArgumentHelp("Begin the first item here.", valueName: "duration"))
-    var start: DurationArgument?
-
-    @Option(help: ArgumentHelp("How fast, from 0.25 to 4, with the pitch kept.", valueName: "rate"))
-    var speed = 1.0
-
-    @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
-    var duration: DurationArgument?
-
-    @Option(help: ArgumentHelp("Write the last picture at the end, as .png or .jpg.", valueName: "file"))
-    var screenshot: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Serve a web overlay that follows the player and steers it: of this programme's name, with pages of our own, or "
-                + "of this folder's pages.", valueName: "program"))
-    var overlay: String?
+    @OptionGroup(title: "Overlay") var overlays: OverlayOptions
 
     @OptionGroup(title: "Timeline") var timeline: PlayTimelineOptions
 
-    @Flag(help: "Begin again when the last item has been played.")
-    var loop = false
-
-    @Flag(help: "Without sound, until m is pressed.")
-    var muted = false
-
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
-        if !PlayheadClock.rates.contains(speed) { throw ValidationError("--speed is 0.25 to 4.") }
-        if let path = screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
-            throw ValidationError("--screenshot writes a .png, .jpg or .jpeg file.")
+        if !PlayheadClock.rates.contains(playback.speed) {
+            throw ValidationError("--speed \(playback.speed): the speed must be 0.25 to 4.")
+        }
+        if let path = playback.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
+            throw ValidationError("--screenshot \(path): the file name must end in .png, .jpg or .jpeg.")
         }
     }
 
     func run() async throws {
-        let place = render ?? (Self.hasDisplay ? .window : .null)
+        let place = playback.render ?? (Self.hasDisplay ? .window : .null)
         if place == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
-            throw CommandFailure(
-                .unusableArguments,
-                "--render terminal and --json would write over each other here: send standard output elsewhere.")
+            throw CommandFailure.terminalAndJSON
         }
         // The overlay is checked before anything is opened.
-        if let overlay { _ = try PlayOverlay.folder(overlay) }
+        if let overlay = overlays.overlay { _ = try PlayOverlay.folder(overlay) }
         let plan = PlayPlan(
-            addresses: uri, cuePoints: cue.map(\.cuePoint), render: place, start: start?.span, speed: speed,
-            duration: duration?.span, screenshot: screenshot, isLooping: loop, isMuted: muted,
-            overlay: overlay, timeline: try timeline.plan(), timelineStart: timeline.start)
+            addresses: uri, cuePoints: playback.cue.map(\.cuePoint), render: place, start: playback.start?.span,
+            speed: playback.speed, duration: playback.duration?.span, screenshot: playback.screenshot,
+            isLooping: playback.loop, isMuted: playback.muted, overlay: overlays.overlay, timeline: try timeline.plan(),
+            timelineStart: timeline.start)
         try await PlayRun(plan, Console(output)).run()
     }
 

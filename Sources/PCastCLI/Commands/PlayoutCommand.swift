@@ -6,89 +6,78 @@ import PCastCore
 struct PlayoutCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "playout",
-        abstract: "Publish what is played: a channel of files and programmes, with a web page over its pictures.",
+        abstract: "Publish a playlist as a channel, with an optional web page over the video.",
         discussion: """
-            What “pcast play” plays is published as one stream, item after item; an item that cannot be played is passed \
-            over. Of a stream of a platform the pictures are taken, without their sound.
+            The items that “pcast play” can play are published as one stream, in order. An item that cannot be played is \
+            skipped. Streams of a platform are published without their audio.
 
-            --overlay is an address of http, https or file: a page that a Chromium without a window draws, laid over the \
-            pictures wherever the page is transparent. A page that crashes is opened again.
+            --overlay is a URI of http, https or file. A headless Chromium renders the page, which is blended over the \
+            video where it is not transparent. A page that crashes is opened again.
 
-            Without --uri a platform is started along, as “pcast publish” does.
+            Without --uri, an embedded platform is started, as by “pcast publish”.
+
+            Examples:
+              pcast playout intro.mp4 film.mp4 --loop
+              pcast playout film.mp4 --overlay https://www.example.com/scoreboard --uri URI --token TOKEN
             """)
+
+    /// The options for the playlist.
+    struct SourceOptions: ParsableArguments {
+        @Flag(help: "Start again after the last item.")
+        var loop = false
+
+        @Option(help: ArgumentHelp("Maximum frame rate.", valueName: "count"))
+        var fps = 30
+    }
+
+    /// The options for the page over the video.
+    struct OverlayOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Web page to blend over the video.", valueName: "address"))
+        var overlay: String?
+
+        @Option(help: ArgumentHelp("Viewport of the page, which is scaled to the video.", valueName: "size"))
+        var overlaySize = SizeArgument(width: 1280, height: 720)
+
+        @Option(help: ArgumentHelp("Chromium program that renders the page.", valueName: "program"))
+        var browser = "chromium"
+
+        @Flag(help: "Disable the browser's sandbox, as root requires. A malicious page then has this user's rights.")
+        var overlayWithoutSandbox = false
+    }
 
     @Argument(
         help: ArgumentHelp(
-            "A file, or an address of http, https or pcast; several are played in turn.", valueName: "uri"))
+            "File, or URI of http, https or pcast. Several are played in order.", valueName: "uri"))
     var playlist: [String]
 
-    @Flag(help: "Begin again when the last item has been played.")
-    var loop = false
+    @OptionGroup(title: "Connection") var connection: PublishingConnectionOptions
 
-    @Option(help: ArgumentHelp("The page over the pictures.", valueName: "address"))
-    var overlay: String?
+    @OptionGroup(title: "Source") var source: SourceOptions
 
-    @Option(help: ArgumentHelp("What the page is laid out for; it is scaled to each picture.", valueName: "size"))
-    var overlaySize = SizeArgument(width: 1280, height: 720)
+    @OptionGroup(title: "Overlay") var page: OverlayOptions
 
-    @Option(help: ArgumentHelp("The Chromium that draws the page.", valueName: "program"))
-    var browser = "chromium"
+    @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
-    @Flag(help: "Run the page without the browser's sandbox, as root has to: a hostile page may then do anything.")
-    var overlayWithoutSandbox = false
+    @OptionGroup(title: "Stream") var stream: PublishedStreamOptions
 
-    @Option(help: "The platform; without it one is started along.")
-    var uri: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "An EdgeAuth token; two where one authenticates and the other publishes.", valueName: "token"))
-    var token: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Where the platform that is started along listens. (default: 127.0.0.1:8080, or a free port)",
-            valueName: "host:port"))
-    var listen: ListenArgument?
-
-    @Option(help: ArgumentHelp("A tag of the stream; may be repeated.", valueName: "tag"))
-    var tag: [String] = []
-
-    @Option(help: "The codec of pictures: h264 or vp8. (default: h264)")
-    var codec: CodecArgument?
-
-    @Option(
-        help: ArgumentHelp(
-            "What the video encoder aims at, such as 2500k or 2.5M. (default: by the picture's size)",
-            valueName: "bitrate"))
-    var bitrate: BitrateArgument?
-
-    @Option(help: ArgumentHelp("Pictures a second at most, as far as that is known.", valueName: "count"))
-    var fps = 30
-
-    @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
-    var duration: DurationArgument?
-
-    @Flag(
-        help: "End with the stream, whatever the reason, rather than publish again when the platform has lost it.")
-    var noReconnect = false
-
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
-        guard (1...120).contains(fps) else { throw ValidationError("--fps is from 1 to 120 pictures a second.") }
+        guard (1...120).contains(source.fps) else {
+            throw ValidationError("--fps \(source.fps): the frame rate must be 1 to 120.")
+        }
     }
 
     func run() async throws {
         let plan = PlayoutPlan(
-            addresses: playlist, isLooping: loop, overlay: overlay,
-            overlaySize: Dimensions(width: overlaySize.width, height: overlaySize.height), browser: browser,
-            isOverlaySandboxed: !overlayWithoutSandbox,
-            frameRate: fps,
+            addresses: playlist, isLooping: source.loop, overlay: page.overlay,
+            overlaySize: Dimensions(width: page.overlaySize.width, height: page.overlaySize.height),
+            browser: page.browser, isOverlaySandboxed: !page.overlayWithoutSandbox, frameRate: source.fps,
             publication: try PublicationPlan(
-                uri: uri, tokens: token, listen: listen, tags: tag,
-                encoding: PublishOptions(videoCodec: codec == .vp8 ? .vp8 : .h264, videoBitrate: bitrate?.bitrate),
-                duration: duration?.span, noReconnect: noReconnect))
+                uri: connection.uri, tokens: connection.token, listen: connection.listen, tags: stream.tag,
+                encoding: PublishOptions(
+                    videoCodec: encoding.codec == .vp8 ? .vp8 : .h264, videoBitrate: encoding.bitrate?.bitrate),
+                duration: stream.duration?.span, noReconnect: connection.noReconnect))
         try await PlayoutRun(plan, Console(output)).run()
     }
 }

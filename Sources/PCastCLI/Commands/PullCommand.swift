@@ -7,42 +7,52 @@ import PCastEdgeAuth
 struct PullCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "pull",
-        abstract: "Have a platform publish what an address holds, or what an encoder pushes to it.",
+        abstract: "Make a platform pull a stream from a URI, or receive it from an encoder.",
         discussion: """
-            The platform opens the address itself: http, https, rtsp, srt, rtmp or rtmps, where it may reach it (“pcast \
-            serve --media-allow”). srt://0.0.0.0:9000?mode=listener listens for an encoder on a port that “pcast serve \
-            --srt-pull-ports” allows. A token needs the capability publish-uri.
+            The platform opens the URI (http, https, rtsp, srt, rtmp or rtmps) if it may reach the address (“pcast serve \
+            --media-allow”). With srt://0.0.0.0:9000?mode=listener, it waits for an encoder on a port that “pcast serve \
+            --srt-pull-ports” allows. The token needs the capability publish-uri.
+
+            Examples:
+              pcast pull https://live.example.com/index.m3u8 --tag channel-1
+              pcast pull "srt://0.0.0.0:9000?mode=listener" --detached
             """)
 
-    @Argument(help: ArgumentHelp("What is pulled, or listened on.", valueName: "address"))
+    /// The options for the published stream.
+    struct StreamOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Tag of the stream. Repeatable.", valueName: "tag"))
+        var tag: [String] = []
+
+        @Option(help: ArgumentHelp("Maximum frame rate.", valueName: "count"))
+        var maximumFps: Int?
+
+        @Option(help: ArgumentHelp("Skip this duration at the beginning of the source.", valueName: "duration"))
+        var skip: DurationArgument?
+
+        @Flag(help: "Exit after the start. The stream continues until its source ends.")
+        var detached = false
+    }
+
+    @Argument(help: ArgumentHelp("URI to pull from or to listen on.", valueName: "address"))
     var address: String
 
-    @OptionGroup var platform: PlatformOptions
+    @OptionGroup(title: "Connection") var platform: PlatformOptions
 
-    @Option(help: ArgumentHelp("A tag of the stream; may be repeated.", valueName: "tag"))
-    var tag: [String] = []
+    @OptionGroup(title: "Stream") var stream: StreamOptions
 
-    @Option(help: ArgumentHelp("Pictures a second at most.", valueName: "count"))
-    var maximumFps: Int?
-
-    @Option(help: ArgumentHelp("How much of the beginning is left out.", valueName: "duration"))
-    var skip: DurationArgument?
-
-    @Flag(help: "The stream goes on when this command ends, until its source does.")
-    var detached = false
-
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let run = RemoteRun(
             role: .viewer, uri: platform.uri, tokens: platform.token, duration: platform.duration?.span,
-            isDetached: detached, console: Console(output))
+            isDetached: stream.detached, console: Console(output))
         let options = ConnectOptions(
-            maximumFrameRate: maximumFps.map(Double.init), prerollSkip: skip?.span ?? .zero, isDetached: detached)
+            maximumFrameRate: stream.maximumFps.map(Double.init), prerollSkip: stream.skip?.span ?? .zero,
+            isDetached: stream.detached)
         try await run.run { application throws(EdgeAuthError) in
             try application.publishing(capabilities: ["publish-uri"])
         } begin: { pcast, token throws(PCastError) in
-            try await pcast.publishFromUri(streamToken: token, uri: address, tags: tag, connectOptions: options)
+            try await pcast.publishFromUri(streamToken: token, uri: address, tags: stream.tag, connectOptions: options)
         }
     }
 }

@@ -7,22 +7,25 @@ import PCastEdgeAuth
 struct PushCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",
-        abstract: "Have a platform push a stream to an address.",
+        abstract: "Make a platform push a stream to a URI.",
         discussion: """
-            The platform connects to the address itself: srt, rtmp, rtmps or rtsp, where it may reach it (“pcast serve \
-            --media-allow”). The stream's pictures must be H.264. A token is one for streaming and needs the capability \
+            The platform connects to the URI (srt, rtmp, rtmps or rtsp) if it may reach the address (“pcast serve \
+            --media-allow”). The stream's video must be H.264. The token is for streaming and needs the capability \
             egress.
+
+            Example:
+              pcast push STREAM rtmp://live.example.com/app/key
             """)
 
-    @Argument(help: ArgumentHelp("The stream's id.", valueName: "stream"))
+    @Argument(help: ArgumentHelp("ID of the stream.", valueName: "stream"))
     var stream: String
 
-    @Argument(help: ArgumentHelp("Where it is pushed to.", valueName: "address"))
+    @Argument(help: ArgumentHelp("URI to push to.", valueName: "address"))
     var address: String
 
-    @OptionGroup var platform: PlatformOptions
+    @OptionGroup(title: "Connection") var platform: PlatformOptions
 
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let run = RemoteRun(

@@ -6,23 +6,24 @@ import PCastPlatform
 struct RecordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where lasting things go, made if missing; without it they are kept in memory.", valueName: "directory"))
+            "Directory of persistent data; created if missing. (default: data is kept in memory)",
+            valueName: "directory"))
     var data: String?
 
     @Option(
         help: ArgumentHelp(
-            "The key that secrets in --data are sealed with: 32 bytes in base 64. (default: made, in --data)",
+            "File with the key that encrypts secrets: 32 bytes in Base64. (default: generated in --data)",
             valueName: "file"))
     var dataKey: String?
 
     @Option(
         help: ArgumentHelp(
-            "How long ended streams, and who watched them, are remembered. (default: 720h)", valueName: "duration"))
+            "Time that ended streams and their views are kept. (default: 720h)", valueName: "duration"))
     var retention: DurationArgument?
 
     @Option(
         help: ArgumentHelp(
-            "Addresses that callbacks may reach although they are not public, as 10.0.0.0/8; may be repeated.",
+            "Network that webhooks may reach although it is not public, such as 10.0.0.0/8. Repeatable.",
             valueName: "network"))
     var webhookAllow: [NetworkArgument] = []
 
@@ -30,7 +31,7 @@ struct RecordOptions: ParsableArguments {
         let directory = try settings.value("data", data)
         let keyFile = try settings.value("data-key", dataKey)
         guard directory != nil || keyFile == nil else {
-            throw CommandFailure(.unusableArguments, "--data-key seals what is kept: give --data as well.")
+            throw CommandFailure(.unusableArguments, "--data-key encrypts persistent data: add --data.")
         }
         return StorageConfiguration(
             directory: directory, keyFile: keyFile,

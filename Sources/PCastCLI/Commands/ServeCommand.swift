@@ -10,87 +10,49 @@ import PCastPlatform
 struct ServeCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Run the platform that publishers publish to and viewers watch from.",
+        abstract: "Run the platform that publishers and subscribers connect to.",
         discussion: """
-            Listening on loopback, it serves the people of this computer without tokens. On any other address \
-            everyone needs a token of one of the applications (“pcast token create”).
+            On a loopback address, programs of this host need no tokens. On any other address, every client needs a \
+            token of one of the applications (see “pcast token create”).
 
-            Without --application one is made up, and left in a file for your own programs on this computer: \
-            “pcast subscribe” and “pcast streams” find it by themselves.
+            Without --application, one is generated and written to a file that only this user can read. “pcast \
+            subscribe” and “pcast streams” of the same user find it automatically.
 
-            With --data, applications, streams and their history, sessions and notifications outlast the platform. \
-            Without it they are kept in memory, and gone when it ends.
+            With --data, applications, streams, sessions and notifications are persistent. Without it, they are kept in \
+            memory.
+
+            SIGHUP and a change of the configuration file reload the configuration.
+
+            Examples:
+              pcast serve
+              pcast serve --listen 0.0.0.0:8080 --advertise 203.0.113.5 --data /var/lib/pcast --application app:secret
             """)
 
-    @OptionGroup var configuration: ConfigurationOptions
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Where to listen; port 0 takes a free one. (default: 127.0.0.1:8080)", valueName: "host:port"))
-    var listen: ListenArgument?
+    @OptionGroup(title: "Network") var network: ServeNetworkOptions
 
-    @Option(
-        help: ArgumentHelp("The UDP and TCP port of all media; 0 takes a free one. (default: 8189)", valueName: "port"))
-    var rtcPort: UInt16?
+    @OptionGroup(title: "TLS and TURN") var tls: ServeTLSOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Threads among which media is shared out, at most 64. (default: one for each processor)",
-            valueName: "count"))
-    var shards: Int?
+    @OptionGroup(title: "Authentication") var authentication: ServeApplicationOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "What candidates and links name instead of the listening address; may be repeated.", valueName: "address"))
-    var advertise: [AddressArgument] = []
+    @OptionGroup(title: "Storage and webhooks") var records: RecordOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "A STUN server that is asked for our public address at the start; may be repeated.",
-            valueName: "host:port"))
-    var stun: [String] = []
+    @OptionGroup(title: "Sessions") var sessions: SessionOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Serve everything by TLS on this port too, such as 443, and media for those who get no further.",
-            discussion: "Where neither UDP nor the media port gets through, media goes there (TURN). 0: a free one.",
-            valueName: "port"))
-    var tlsPort: UInt16?
+    @OptionGroup(title: "Ingest and egress") var workers: WorkerOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "The certificate of the TLS port with its chain, in PEM; without it one is made that browsers warn of.",
-            valueName: "file"))
-    var tlsCertificate: String?
+    @OptionGroup(title: "Operation") var operation: OperationOptions
 
-    @Option(help: ArgumentHelp("The key of --tls-certificate, in PEM.", valueName: "file"))
-    var tlsKey: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "The host that clients are told for TURN. (default: the one that they have come by)", valueName: "host"))
-    var turnHost: String?
-
-    @OptionGroup var records: RecordOptions
-
-    @OptionGroup var sessions: SessionOptions
-
-    @OptionGroup var workers: WorkerOptions
-
-    @OptionGroup var operation: OperationOptions
-
-    @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
-    var application: [ApplicationArgument] = []
-
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         // With few arenas, clients that join and leave cause less fragmentation. The media threads do not allocate.
         MallocTuning.limitArenas(to: ProcessInfo.processInfo.activeProcessorCount)
         let console = Console(output)
         let settings = try Settings(command: "serve", config: configuration.config)
-        let applications = try settings.values("application", application)
-        console.threshold.change(to: try operation.level(settings))
+        let applications = try settings.values("application", authentication.application)
+        console.apply(try output.verbosity(settings))
         let running = try await RunningPlatform.start(try platformConfiguration(settings), console)
         defer { console.finish() }
         let uri = running.listening.uri
@@ -106,22 +68,23 @@ struct ServeCommand: AsyncCommand {
     }
 
     private func platformConfiguration(_ settings: Settings) throws -> PlatformConfiguration {
-        let place = try settings.value("listen", listen) ?? .standard
+        let place = try settings.value("listen", network.listen) ?? .standard
         var configuration = PlatformConfiguration(
             host: place.host, port: Int(place.port),
-            rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
-            advertise: try settings.values("advertise", advertise).map(\.address),
-            stunServers: try settings.values("stun", stun).flatMap(NameResolution.resolve),
-            applications: try settings.values("application", application).map(\.platformApplication),
-            tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
-            tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
-            tlsKey: try settings.value("tls-key", tlsKey), turnHost: try settings.value("turn-host", turnHost),
+            rtcPort: try settings.value("rtc-port", network.rtcPort) ?? PlatformConfiguration.defaultRTCPort,
+            advertise: try settings.values("advertise", network.advertise).map(\.address),
+            stunServers: try settings.values("stun", network.stun).flatMap(NameResolution.resolve),
+            applications: try settings.values("application", authentication.application).map(\.platformApplication),
+            tlsPort: try settings.value("tls-port", tls.tlsPort).map(Int.init),
+            tlsCertificate: try settings.value("tls-certificate", tls.tlsCertificate),
+            tlsKey: try settings.value("tls-key", tls.tlsKey),
+            turnHost: try settings.value("turn-host", tls.turnHost),
             records: try records.keeping(settings))
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         guard configuration.tlsPort != nil || !hasFiles else {
             throw CommandFailure(
                 .unusableArguments,
-                "--tls-certificate and --tls-key are for the port that speaks TLS: give --tls-port as well.")
+                "--tls-certificate and --tls-key require a TLS port: add --tls-port.")
         }
         configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
@@ -132,11 +95,11 @@ struct ServeCommand: AsyncCommand {
 
     private func shardCount(_ settings: Settings) throws -> Int {
         let most = PlatformConfiguration.maximumShards
-        guard let count = try settings.value("shards", shards) else {
+        guard let count = try settings.value("shards", network.shards) else {
             return min(ProcessInfo.processInfo.activeProcessorCount, most)
         }
         guard (1...most).contains(count) else {
-            throw CommandFailure(.unusableArguments, "--shards is from 1 to \(most).")
+            throw CommandFailure(.unusableArguments, "--shards \(count): the number must be 1 to \(most).")
         }
         return count
     }
@@ -144,9 +107,9 @@ struct ServeCommand: AsyncCommand {
     /// Applies the current configuration file. The environment and the command line still have precedence.
     private func reload(_ running: RunningPlatform, _ console: Console) async throws {
         let settings = try Settings(command: "serve", config: configuration.config)
-        let level = try operation.level(settings)
+        let verbosity = try output.verbosity(settings)
         let changes = try await running.apply(try platformConfiguration(settings))
-        console.threshold.change(to: level)
+        console.apply(verbosity)
         let restart = changes.needRestart.map(\.rawValue)
         console.event(
             "reloaded",
@@ -154,9 +117,9 @@ struct ServeCommand: AsyncCommand {
                 "changed": .array(changes.applied.map { .string($0.rawValue) }),
                 "needRestart": .array(restart.map { .string($0) }),
             ])
-        console.say("The configuration was read again.")
+        console.say("The configuration was reloaded.")
         guard !restart.isEmpty else { return }
-        console.say("These stay as they are until a restart: \(restart.joined(separator: ", ")).")
+        console.warn("These changes take effect after a restart: \(restart.joined(separator: ", ")).")
     }
 
     private func leaveCredentials(
@@ -176,17 +139,17 @@ struct ServeCommand: AsyncCommand {
                 "uri": .string(uri), "rtcPort": .count(listening.rtcPort),
                 "tlsPort": listening.tlsPort.map { .count($0) } ?? .null,
             ])
-        console.say("The platform listens at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
+        console.say("Listening at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
         if let tlsPort = listening.tlsPort {
-            console.say("By TLS, for networks that let nothing else through, everything is on port \(tlsPort).")
+            console.say("HTTPS and TURN are on port \(tlsPort).")
         }
         if listening.allowsAnonymousLoopback {
-            console.say("Everyone on this computer may publish and watch: \(uri)/publish")
+            console.say("Programs of this host can publish and watch without a token: \(uri)/publish")
         } else {
             let names = listening.applications.map(\.id.description).joined(separator: ", ")
-            console.say("Publishers and viewers need a token of \(names).")
+            console.say("Publishers and viewers need a token of the application \(names).")
         }
-        console.say("Ctrl-C ends it.")
+        console.say("Press Ctrl-C to stop.")
     }
 
     /// The time in seconds beyond the drain time after which stopping is aborted.
@@ -198,14 +161,14 @@ struct ServeCommand: AsyncCommand {
             task.cancel()
             // A disk that does not respond must not keep the process running.
             DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.overtime) {
-                console.say("The end took too long, and was cut short.")
+                console.warn("Stopping took too long and was aborted.")
                 _exit(ExitStatus.failed.rawValue)
             }
         }
         let result = await task.result
         if interruption.hasCome {
             console.event("ended", ["reason": .string("ended"), "description": .string("interrupted")])
-            console.say("Ended: every stream was told.")
+            console.say("Stopped.")
         } else if case .failure(let error) = result {
             console.event("ended", ["reason": .string("failed"), "description": .string("\(error)")])
             throw CommandFailure(.failed, describing: error, after: "The platform failed: ")

@@ -6,13 +6,13 @@ import PCastPlatform
 struct SessionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A session whose client has no connection ends after that, and its streams. (default: 180s)",
+            "Time after which a disconnected session ends with its streams. (default: 180s)",
             valueName: "duration"))
     var sessionTimeout: DurationArgument?
 
     @Option(
         help: ArgumentHelp(
-            "For so long after a crash streams may be gone on with; then they end as failed. (default: 15s)",
+            "Time in which publishers can resume streams after the platform crashed. (default: 15s)",
             valueName: "duration"))
     var reconnectGrace: DurationArgument?
 

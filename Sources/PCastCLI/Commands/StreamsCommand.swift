@@ -4,6 +4,6 @@ import ArgumentParser
 struct StreamsCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "streams",
-        abstract: "List and end the streams of a platform.",
+        abstract: "List and end the live streams of a platform.",
         subcommands: [StreamsListCommand.self, StreamsEndCommand.self])
 }

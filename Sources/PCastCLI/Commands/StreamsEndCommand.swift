@@ -5,25 +5,34 @@ import PCastJSON
 struct StreamsEndCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "end",
-        abstract: "End a stream for its publisher and all viewers.",
+        abstract: "End a stream for its publisher and all subscribers.",
         discussion: """
-            The reason is what they are told: ended, failed, censored, maintenance, capacity, overload, \
-            app-background, pcast-stop, or words of your own.
+            They receive the reason: ended, failed, censored, maintenance, capacity, overload, app-background, \
+            pcast-stop, or a custom text.
+
+            Example:
+              pcast streams end STREAM --reason maintenance
             """)
 
-    @Argument(help: "The stream's id, as “pcast streams list” tells it.")
+    /// The option for the reason.
+    struct StreamOptions: ParsableArguments {
+        @Option(help: "Reason that the clients receive.")
+        var reason: String
+    }
+
+    @Argument(help: "ID of the stream, as “pcast streams list” prints it.")
     var stream: String
 
-    @Option(help: "Why.")
-    var reason: String
+    @OptionGroup(title: "Stream") var ending: StreamOptions
 
-    @OptionGroup var administration: AdministrationOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Connection") var administration: AdministrationOptions
+
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let console = Console(output)
-        try await administration.administration().end(stream: stream, reason: reason)
-        console.event("ended", ["streamId": .string(stream), "reason": .string(reason)])
-        console.say("The stream \(stream) was ended.")
+        try await administration.administration().end(stream: stream, reason: ending.reason)
+        console.event("ended", ["streamId": .string(stream), "reason": .string(ending.reason)])
+        console.say("Ended the stream \(stream).")
     }
 }

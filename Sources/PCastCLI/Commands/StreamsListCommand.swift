@@ -5,16 +5,24 @@ import PCastJSON
 /// The command `pcast streams list`.
 struct StreamsListCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the streams that play, the newest last.")
+        commandName: "list",
+        abstract: "List the live streams, newest last.",
+        discussion: """
+            Without options, the streams of the platform that this user started last on this host are listed.
 
-    @OptionGroup var administration: AdministrationOptions
-    @OptionGroup var output: OutputOptions
+            Example:
+              pcast streams list --uri https://live.example.com --application app:secret
+            """)
+
+    @OptionGroup(title: "Connection") var administration: AdministrationOptions
+
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let console = Console(output)
         let streams = try await administration.administration().streams()
         for stream in streams { tell(stream, console) }
-        if streams.isEmpty { console.say("Nothing plays there.") }
+        if streams.isEmpty { console.say("There are no live streams.") }
     }
 
     private func tell(_ stream: PlatformAdministration.Stream, _ console: Console) {
@@ -26,7 +34,7 @@ struct StreamsListCommand: AsyncCommand {
                 "streamId": .string(stream.streamId), "tags": .array(tags.map(JSONValue.string)),
                 "startTime": .text(start), "viewers": stream.viewers.map(JSONValue.count) ?? .null,
             ])
-        var columns = [stream.streamId, start ?? "–", "\(stream.viewers ?? 0) viewers"]
+        var columns = [stream.streamId, start ?? "–", "\(stream.viewers ?? 0) subscribers"]
         columns += tags.map { "#\($0)" }
         console.result(columns.joined(separator: "  "))
     }

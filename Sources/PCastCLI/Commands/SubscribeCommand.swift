@@ -6,74 +6,90 @@ import PCast
 struct SubscribeCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscribe",
-        abstract: "Watch a stream, measure it, take its picture, record it.",
+        abstract: "Subscribe to a stream: render it, measure it, take screenshots, record it.",
         discussion: """
-            Alone, it finds the platform that “pcast publish” or “pcast serve” started on this computer, and watches \
-            its newest stream. For a platform elsewhere give --uri and --token.
+            Without options, the newest stream of the platform that “pcast publish” or “pcast serve” runs on this host \
+            is used. For another platform, give --uri and --token.
 
-            In a window or in the terminal, q ends it, m mutes and unmutes, s takes a picture, and f fills the display.
+            Keys in the window or terminal: q stops, m toggles the audio, s takes a screenshot, f toggles full screen.
+
+            Examples:
+              pcast subscribe --render window
+              pcast subscribe --uri https://live.example.com --token TOKEN --for 10s --screenshot last.png
             """)
 
-    @OptionGroup var configuration: ConfigurationOptions
+    /// The options for the stream and its platform.
+    struct ConnectionOptions: ParsableArguments {
+        @Option(help: "Platform to connect to. (default: the one in the token, otherwise the one on this host)")
+        var uri: String?
 
-    @Option(help: "The platform; without it, the one that the token names or that runs on this computer.")
-    var uri: String?
+        @Option(
+            help: ArgumentHelp(
+                "EdgeAuth token. Repeat it if one token authenticates and another subscribes.", valueName: "token"))
+        var token: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "An EdgeAuth token; two where one authenticates and the other views.", valueName: "token"))
-    var token: [String] = []
+        @Option(
+            help: ArgumentHelp(
+                "ID of the stream. (default: the one in the token, otherwise the newest)", valueName: "id"))
+        var stream: String?
 
-    @Option(
-        help: ArgumentHelp("The stream, where the token leaves that open. (default: the newest)", valueName: "id"))
-    var stream: String?
+        @Flag(help: "Stop when the stream ends for any reason. Otherwise it is subscribed to again after a failure.")
+        var noReconnect = false
+    }
 
-    @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
-    var duration: DurationArgument?
+    /// The options for rendering and files.
+    struct RenderingOptions: ParsableArguments {
+        @Option(
+            help: ArgumentHelp("Output of video and audio; null only decodes. (default: null)", valueName: "output"))
+        var render: RenderArgument?
 
-    @Option(
-        help: ArgumentHelp(
-            "Where it is shown, and its sound heard: window, terminal, or null, which decodes and measures. "
-                + "(default: null)", valueName: "place"))
-    var render: RenderArgument?
+        @Option(help: ArgumentHelp("Write the last frame at the end, as .png or .jpg.", valueName: "file"))
+        var screenshot: String?
 
-    @Option(help: ArgumentHelp("Write the last picture at the end, as .png or .jpg.", valueName: "file"))
-    var screenshot: String?
+        @Option(
+            help: ArgumentHelp(
+                "Record the stream without encoding it again. Implies --no-reconnect.", valueName: "file"))
+        var record: String?
 
-    @Option(
-        help: ArgumentHelp("Record what arrives, without encoding it anew; ends with the stream.", valueName: "file"))
-    var record: String?
+        @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+        var duration: DurationArgument?
+    }
 
-    @Flag(help: "End with the stream, whatever the reason, rather than watch again when it has failed.")
-    var noReconnect = false
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Connection") var connection: ConnectionOptions
+
+    @OptionGroup(title: "Rendering and recording") var rendering: RenderingOptions
+
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
-        let plan = try plan(Settings(command: "subscribe", config: configuration.config))
-        try await SubscribeRun(plan, Console(output)).run()
+        let settings = try Settings(command: "subscribe", config: configuration.config)
+        let plan = try plan(settings)
+        try await SubscribeRun(plan, Console(output, try output.verbosity(settings))).run()
     }
 
     func plan(_ settings: Settings) throws -> SubscribePlan {
-        let place = try settings.value("render", render) ?? .null
+        let place = try settings.value("render", rendering.render) ?? .null
         if place == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
-            throw CommandFailure(
-                .unusableArguments,
-                "--render terminal and --json would write over each other here: send standard output elsewhere.")
+            throw CommandFailure.terminalAndJSON
         }
-        let recording = try settings.value("record", record)
+        let recording = try settings.value("record", rendering.record)
         let plan = SubscribePlan(
-            uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
-            stream: try settings.value("stream", stream), duration: try settings.value("for", duration)?.span,
+            uri: try settings.value("uri", connection.uri), tokens: try settings.values("token", connection.token),
+            stream: try settings.value("stream", connection.stream),
+            duration: try settings.value("for", rendering.duration)?.span,
             render: place,
-            screenshot: try settings.value("screenshot", screenshot), recording: recording,
-            noReconnect: try settings.flag("no-reconnect", noReconnect) || recording != nil)
+            screenshot: try settings.value("screenshot", rendering.screenshot), recording: recording,
+            noReconnect: try settings.flag("no-reconnect", connection.noReconnect) || recording != nil)
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
-            throw CommandFailure(.unusableArguments, "--screenshot writes a .png, .jpg or .jpeg file.")
+            throw CommandFailure(
+                .unusableArguments, "--screenshot \(path): the file name must end in .png, .jpg or .jpeg.")
         }
         if let recording, !MediaWriter.endings.contains(where: recording.lowercased().hasSuffix) {
             let endings = MediaWriter.endings.joined(separator: ", ")
-            throw CommandFailure(.unusableArguments, "--record writes a file that ends with one of \(endings).")
+            throw CommandFailure(
+                .unusableArguments, "--record \(recording): the file name must end in one of \(endings).")
         }
         return plan
     }

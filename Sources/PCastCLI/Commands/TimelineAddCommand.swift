@@ -7,54 +7,66 @@ import PCastTimeline
 struct TimelineAddCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Tell what has happened in a game, or what is otherwise than was told.",
+        abstract: "Add an event to the timeline of a game, or update or delete it.",
         discussion: """
-            Viewers hear of it when their picture comes to that moment. What is told again under its --id takes the place of \
-            what was told before, with --update only the fields that are given; --delete says that it is not so.
+            Viewers receive the event when their frame reaches its time. An event with an existing --id replaces it; \
+            with --update, only the given fields are replaced; --delete removes it.
 
-            For example, a goal that has just fallen, and then who has scored it:
+            Examples:
               pcast timeline add NHL 2354717 --id goal-1 --type goal --team home
               pcast timeline add NHL 2354717 --id goal-1 --update --description "A. Scorer, 1:0"
             """)
 
+    /// The options for the event.
+    struct EventOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("ID of the event. (default: its time)", valueName: "id"))
+        var id: String?
+
+        @Option(
+            help: ArgumentHelp(
+                "Type of the event. Known types: \(GameEventKind.known.map(\.rawValue).joined(separator: ", ")).",
+                valueName: "type"))
+        var type: String?
+
+        @Option(help: ArgumentHelp("Description of the event as text.", valueName: "text"))
+        var description: String?
+
+        @Option(help: ArgumentHelp("Team of the event: home or visitor.", valueName: "team"))
+        var team: String?
+
+        @Option(help: ArgumentHelp("Period of the game.", valueName: "period"))
+        var period: String?
+
+        @Option(
+            help: ArgumentHelp("Time of the event, such as 2026-01-31T12:00:00.000Z. (default: now)", valueName: "time")
+        )
+        var at: String?
+
+        @Option(help: ArgumentHelp("File with the whole event in JSON; - reads standard input.", valueName: "file"))
+        var event: String?
+
+        @Flag(help: "Replace only the given fields of an existing event.")
+        var update = false
+
+        @Flag(help: "Delete the event.")
+        var delete = false
+    }
+
     @OptionGroup var game: TimelineGameArguments
 
-    @Option(help: ArgumentHelp("How the event is named from then on; without it, by its time.", valueName: "id"))
-    var id: String?
+    @OptionGroup(title: "Event") var options: EventOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "What happened, in any word; known are \(GameEventKind.known.map(\.rawValue).joined(separator: ", ")).",
-            valueName: "type"))
-    var type: String?
+    @OptionGroup(title: "Connection") var administration: AdministrationOptions
 
-    @Option(help: ArgumentHelp("What happened, for people.", valueName: "text"))
-    var description: String?
-
-    @Option(help: ArgumentHelp("home or visitor.", valueName: "team"))
-    var team: String?
-
-    @Option(help: ArgumentHelp("In which period.", valueName: "period"))
-    var period: String?
-
-    @Option(help: ArgumentHelp("When it happened, as 2026-01-31T12:00:00.000Z; without it, now.", valueName: "time"))
-    var at: String?
-
-    @Option(help: ArgumentHelp("A file with the whole event in JSON, or - for standard input.", valueName: "file"))
-    var event: String?
-
-    @Flag(help: "Change the given fields of an event that was told, and leave the others.")
-    var update = false
-
-    @Flag(help: "The event is not so.")
-    var delete = false
-
-    @OptionGroup var administration: AdministrationOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
-        guard !(update && delete) else { throw ValidationError("--update and --delete do not go together.") }
-        guard id != nil || !(update || delete) else { throw ValidationError("Which event: give its --id.") }
+        guard !(options.update && options.delete) else {
+            throw ValidationError("--update and --delete exclude each other: give one of them.")
+        }
+        guard options.id != nil || !(options.update || options.delete) else {
+            throw ValidationError("--update and --delete require the event: add its --id.")
+        }
     }
 
     func run() async throws {
@@ -62,22 +74,22 @@ struct TimelineAddCommand: AsyncCommand {
         let producer = TimelineProducer(try administration.administration(), try game.named())
         let now = SystemClock.now()
         let answer: TimelineProducer.Answer
-        let event = delete ? nil : try self.read(now)
-        let name = id ?? event?.id ?? event?.timestamp ?? Timestamp.text(now)
+        let event = options.delete ? nil : try read(now)
+        let name = options.id ?? event?.id ?? event?.timestamp ?? Timestamp.text(now)
         if let event {
-            answer = try await producer.send(update ? "PATCH" : "POST", event: name, body: event.object)
+            answer = try await producer.send(options.update ? "PATCH" : "POST", event: name, body: event.object)
         } else {
             answer = try await producer.send("DELETE", event: name)
         }
         console.event(
             "timeline",
             ["id": .string(name), "change": .string(answer.change), "seq": .count(answer.seq)])
-        console.say("“\(name)”: \(answer.change == "none" ? "it is so already" : answer.change).")
+        console.say("“\(name)”: \(answer.change == "none" ? "unchanged" : answer.change).")
     }
 
     private func read(_ now: WallTime) throws(CommandFailure) -> GameEvent {
         var event = GameEvent()
-        if let file = self.event {
+        if let file = options.event {
             let bytes = try TimelineFileArgument.bytes(of: file)
             do throws(TimelineError) {
                 event = try GameEvent(parsing: bytes)
@@ -85,12 +97,12 @@ struct TimelineAddCommand: AsyncCommand {
                 throw CommandFailure(.unusableArguments, describing: error, after: "\(file): ")
             }
         }
-        if let type { event.type = GameEventKind(rawValue: type) }
-        if let description { event.description = description }
-        if let team { event.teamInvolved = TeamSide(rawValue: team) }
-        if let period { event.period = period }
-        if let at { event.timestamp = at }
-        if event.timestamp == nil, !update { event.timestamp = Timestamp.text(now) }
+        if let type = options.type { event.type = GameEventKind(rawValue: type) }
+        if let description = options.description { event.description = description }
+        if let team = options.team { event.teamInvolved = TeamSide(rawValue: team) }
+        if let period = options.period { event.period = period }
+        if let at = options.at { event.timestamp = at }
+        if event.timestamp == nil, !options.update { event.timestamp = Timestamp.text(now) }
         do throws(TimelineError) {
             try event.check()
         } catch {

@@ -4,6 +4,6 @@ import ArgumentParser
 struct TimelineCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
-        abstract: "Tell what happens in a game, and follow it.",
+        abstract: "Write and follow the timeline of a game.",
         subcommands: [TimelineAddCommand.self, TimelineImportCommand.self, TimelineFollowCommand.self])
 }

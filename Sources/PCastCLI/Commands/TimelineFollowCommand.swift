@@ -8,49 +8,66 @@ import PCastTimeline
 struct TimelineFollowCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "follow",
-        abstract: "Show what is told of a game, as soon as it is: no player holds it back.",
+        abstract: "Print the changes of a game's timeline as soon as they are recorded.",
         discussion: """
-            Begins with all that was told before, or behind --since. When the connection is lost it comes again, and goes on \
-            where it was. Ctrl-C ends it.
+            All recorded changes are printed first, or those after --since. The connection is restored when it is lost. \
+            Press Ctrl-C to stop.
+
+            Example:
+              pcast timeline follow NHL 2354717 --json
             """)
+
+    /// The options for the changes to print.
+    struct RangeOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Start after the change with this sequence number.", valueName: "seq"))
+        var since = 0
+
+        @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+        var duration: DurationArgument?
+    }
+
+    /// The option for the token.
+    struct TokenOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("EdgeAuth token that permits viewing.", valueName: "token"))
+        var token: String?
+    }
 
     @OptionGroup var game: TimelineGameArguments
 
-    @Option(help: ArgumentHelp("Begin behind this number of a change.", valueName: "seq"))
-    var since = 0
+    @OptionGroup(title: "Changes") var range: RangeOptions
 
-    @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
-    var duration: DurationArgument?
+    @OptionGroup(title: "Connection") var administration: AdministrationOptions
 
-    @Option(help: ArgumentHelp("An EdgeAuth token that one may view with.", valueName: "token"))
-    var token: String?
+    @OptionGroup(title: "Connection") var viewing: TokenOptions
 
-    @OptionGroup var administration: AdministrationOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
-        guard since >= 0 else { throw ValidationError("--since is a number of a change, or 0.") }
+        guard range.since >= 0 else {
+            throw ValidationError("--since \(range.since): the sequence number must be 0 or more.")
+        }
     }
 
     func run() async throws {
         let console = Console(output)
         let game = try game.named()
         let platform: TimelinePlatform
-        if let token, let uri = administration.uri {
+        if let token = viewing.token, let uri = administration.uri {
             platform = TimelinePlatform(uri: uri, token: token)
         } else if let known = try? administration.administration() {
             platform = TimelinePlatform(
-                uri: known.uri, token: try token ?? ApplicationTokens(application: known.application).following())
+                uri: known.uri,
+                token: try viewing.token ?? ApplicationTokens(application: known.application).following())
         } else if let uri = administration.uri {
             // A platform for its own host only needs no token.
             platform = TimelinePlatform(uri: uri)
         } else {
-            throw CommandFailure(.nothingToPlay, "No platform of yours runs here: give --uri and --token.")
+            throw CommandFailure(.nothingToPlay, "This user runs no platform on this host: give --uri and --token.")
         }
-        let run = TimelineFollowing(game, platform, since: SequenceNumber(since), console)
+        let run = TimelineFollowing(game, platform, since: SequenceNumber(range.since), console)
         let following = Task { try await run.run() }
         let interruption = Interruption { following.cancel() }
-        let clock = duration.map { duration in
+        let clock = range.duration.map { duration in
             Task {
                 try await Task.sleep(for: duration.span.duration)
                 following.cancel()

@@ -7,33 +7,41 @@ import PCastTimeline
 struct TimelineImportCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Bring in the events of a game from a file.",
+        abstract: "Import the events of a game from a file.",
         discussion: """
-            The file holds events in JSON, one a line or in a list, each with an “id”; or the log of a timeline as a platform \
-            keeps it, which is brought in with all that was changed and withdrawn. An event counts as known since it happened \
-            (its “timestamp”), a line of a log since it was recorded, so that who watches an archived game hears of them as \
-            its first viewers did. With --now they count as known from now on.
+            The file contains JSON events with an “id”, one per line or as an array, or the log of a timeline from a \
+            platform. The recording time of an event is its “timestamp”, and that of a log's line is the original one, so \
+            viewers of an archived game receive the events as the first viewers did. With --now, it is the current time.
+
+            Example:
+              pcast timeline import NHL 2354717 events.json --info game.json
             """)
+
+    /// The options for the import.
+    struct ImportOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("File with the description of the game in JSON.", valueName: "file"))
+        var info: String?
+
+        @Flag(help: "Use the current time as the recording time.")
+        var now = false
+    }
 
     @OptionGroup var game: TimelineGameArguments
 
-    @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file"))
+    @Argument(help: ArgumentHelp("File to import; - reads standard input.", valueName: "file"))
     var file: String
 
-    @Option(help: ArgumentHelp("A file with the description of the game in JSON.", valueName: "file"))
-    var info: String?
+    @OptionGroup(title: "Import") var options: ImportOptions
 
-    @Flag(help: "They count as known from now on, and not since they happened.")
-    var now = false
+    @OptionGroup(title: "Connection") var administration: AdministrationOptions
 
-    @OptionGroup var administration: AdministrationOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let console = Console(output)
         let producer = TimelineProducer(try administration.administration(), try game.named())
         var counts: [String: Int] = [:]
-        if let info {
+        if let info = options.info {
             let bytes = try TimelineFileArgument.bytes(of: info)
             let read: GameInfo
             do throws(TimelineError) {
@@ -44,7 +52,7 @@ struct TimelineImportCommand: AsyncCommand {
             counts[try await producer.describe(read.object).change, default: 0] += 1
         }
         for request in try TimelineFileArgument.requests(in: file) {
-            let recordedAt = now ? nil : request.recordedAt
+            let recordedAt = options.now ? nil : request.recordedAt
             let answer: TimelineProducer.Answer
             switch request.change {
             case .info(let info): answer = try await producer.describe(info.object, recordedAt: recordedAt)

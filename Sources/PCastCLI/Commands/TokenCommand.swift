@@ -4,6 +4,6 @@ import ArgumentParser
 struct TokenCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Make and check EdgeAuth tokens.",
+        abstract: "Create and verify EdgeAuth tokens.",
         subcommands: [TokenCreateCommand.self, TokenVerifyCommand.self])
 }

@@ -7,56 +7,72 @@ import PCastJSON
 struct TokenCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Make an EdgeAuth token and print it, alone.",
+        abstract: "Create an EdgeAuth token and print it.",
         discussion: """
-            A token says whom it lets do what, and until when; whoever holds it may do that, so hand it on with care. \
-            Without --type it authenticates and lets view.
+            Anybody who has the token can use it until it expires, so keep it secret. Without --type, it permits \
+            authentication and subscribing.
 
-            For example, one hour to view the stream ID:
-              pcast token create --application my-app:my-secret --expires-in 1h --type stream --stream ID
+            Examples:
+              pcast token create --application app:secret --expires-in 1h --type stream --stream ID
+              pcast token create --application app:secret --expires-in 10m --type publish --apply-tag channel-1
             """)
 
-    @Option(help: ArgumentHelp("The application that signs, and its secret.", valueName: "id:secret"))
-    var application: ApplicationArgument
+    /// The options for the signing application and the lifetime.
+    struct SigningOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Application that signs the token, and its secret.", valueName: "id:secret"))
+        var application: ApplicationArgument
 
-    @Option(help: ArgumentHelp("Worth nothing after this long, from now on.", valueName: "duration"))
-    var expiresIn: DurationArgument?
+        @Option(help: ArgumentHelp("Lifetime from now.", valueName: "duration"))
+        var expiresIn: DurationArgument?
 
-    @Option(help: ArgumentHelp("Worth nothing from this moment on, in milliseconds since 1970.", valueName: "ms"))
-    var expiresAt: Int64?
+        @Option(help: ArgumentHelp("Expiry time in milliseconds since 1970 (UTC).", valueName: "ms"))
+        var expiresAt: Int64?
+    }
 
-    @Option(help: "The address of the platform, so that whoever has the token needs no other.")
-    var uri: String?
+    /// The options for what the token permits.
+    struct RestrictionOptions: ParsableArguments {
+        @Option(help: "Permit only this use. (default: authentication and subscribing)")
+        var type: TokenTypeArgument?
 
-    @Option(help: ArgumentHelp("Only streams that carry this tag may be viewed.", valueName: "tag"))
-    var requiredTag: String?
+        @Option(help: ArgumentHelp("Permit only streams with this tag.", valueName: "tag"))
+        var requiredTag: String?
 
-    @Option(help: ArgumentHelp("Only this IP address may use it.", valueName: "address"))
-    var remoteAddress: String?
+        @Option(help: ArgumentHelp("Permit only this stream.", valueName: "id"))
+        var stream: String?
 
-    @Option(help: ArgumentHelp("Only this session may use it.", valueName: "id"))
-    var session: String?
+        @Option(help: ArgumentHelp("Permit only this session.", valueName: "id"))
+        var session: String?
 
-    @Option(help: ArgumentHelp("Only this stream may be viewed.", valueName: "id"))
-    var stream: String?
+        @Option(help: ArgumentHelp("Permit only this IP address.", valueName: "address"))
+        var remoteAddress: String?
+    }
 
-    @Option(help: "Good for one thing only: auth, stream or publish.")
-    var type: TokenTypeArgument?
+    /// The options for the contents of the token.
+    struct ContentOptions: ParsableArguments {
+        @Option(help: "Platform to connect to, so that clients need no other address.")
+        var uri: String?
 
-    @Option(help: ArgumentHelp("A tag for the stream that is made with it; may be repeated.", valueName: "tag"))
-    var applyTag: [String] = []
+        @Option(help: ArgumentHelp("Tag of the stream that is published with the token. Repeatable.", valueName: "tag"))
+        var applyTag: [String] = []
 
-    @Option(help: ArgumentHelp("Grants the stream a capability; may be repeated.", valueName: "capability"))
-    var capability: [String] = []
+        @Option(help: ArgumentHelp("Capability of the stream. Repeatable.", valueName: "capability"))
+        var capability: [String] = []
+    }
 
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Signature and expiry") var signing: SigningOptions
+
+    @OptionGroup(title: "Restrictions") var restrictions: RestrictionOptions
+
+    @OptionGroup(title: "Platform and stream") var content: ContentOptions
+
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
-        guard (expiresIn == nil) != (expiresAt == nil) else {
-            throw ValidationError("Say when it expires: either --expires-in or --expires-at.")
+        guard (signing.expiresIn == nil) != (signing.expiresAt == nil) else {
+            throw ValidationError("The token needs one expiry: give either --expires-in or --expires-at.")
         }
-        if let expiresAt, expiresAt <= 0 || expiresAt >= 1 << 53 {
-            throw ValidationError("--expires-at is in milliseconds since 1970, above zero and below 2^53.")
+        if let expiresAt = signing.expiresAt, expiresAt <= 0 || expiresAt >= 1 << 53 {
+            throw ValidationError("--expires-at \(expiresAt): the time must be above 0 and below 2^53 milliseconds.")
         }
     }
 
@@ -71,22 +87,23 @@ struct TokenCreateCommand: ParsableCommand {
     ///
     /// - Throws: ``CommandFailure`` if the token cannot be created.
     func encodedToken(at now: WallTime) throws -> String {
-        var builder = EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
-        if let uri { builder = builder.withUri(uri) }
-        if let expiresAt { builder = builder.expiresAt(milliseconds: expiresAt) }
-        if let expiresIn { builder = builder.expiresIn(expiresIn.span, from: now) }
-        if let requiredTag { builder = builder.forTag(requiredTag) }
-        if let remoteAddress { builder = builder.forRemoteAddress(remoteAddress) }
-        if let session { builder = builder.forSession(session) }
-        if let stream { builder = builder.forOriginStream(stream) }
-        switch type {
+        var builder = EdgeTokenBuilder().withApplicationId(signing.application.id)
+            .withSecret(signing.application.secret)
+        if let uri = content.uri { builder = builder.withUri(uri) }
+        if let expiresAt = signing.expiresAt { builder = builder.expiresAt(milliseconds: expiresAt) }
+        if let expiresIn = signing.expiresIn { builder = builder.expiresIn(expiresIn.span, from: now) }
+        if let requiredTag = restrictions.requiredTag { builder = builder.forTag(requiredTag) }
+        if let remoteAddress = restrictions.remoteAddress { builder = builder.forRemoteAddress(remoteAddress) }
+        if let session = restrictions.session { builder = builder.forSession(session) }
+        if let stream = restrictions.stream { builder = builder.forOriginStream(stream) }
+        switch restrictions.type {
         case .auth: builder = builder.forAuthenticationOnly()
         case .stream: builder = builder.forStreamingOnly()
         case .publish: builder = builder.forPublishingOnly()
         case nil: break
         }
-        for tag in applyTag { builder = builder.applyTag(tag) }
-        for name in capability { builder = builder.withCapability(name) }
+        for tag in content.applyTag { builder = builder.applyTag(tag) }
+        for name in content.capability { builder = builder.withCapability(name) }
         do {
             return try builder.build()
         } catch {

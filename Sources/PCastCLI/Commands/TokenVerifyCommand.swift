@@ -7,28 +7,36 @@ import PCastJSON
 struct TokenVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Tell whether a secret signed a token, and what the token says.",
+        abstract: "Verify the signature of an EdgeAuth token, and print its fields.",
         discussion: """
-            Tells verified, not-a-digest-token, bad-token, bad-digest or server-error, and what a verified token \
-            says. Whether it has expired is told, not judged. Exit status 0 when verified, 3 when not.
+            Prints verified, not-a-digest-token, bad-token, bad-digest or server-error, and the fields of a verified \
+            token. The expiry is printed but not checked. The exit status is 0 if the token is verified, otherwise 3.
+
+            Example:
+              pcast token verify TOKEN --secret my-secret
             """)
 
-    @Argument(help: "The token, DIGEST:…")
+    /// The option for the key.
+    struct SigningOptions: ParsableArguments {
+        @Option(help: "Secret of the application that signed the token.")
+        var secret: String
+    }
+
+    @Argument(help: "Token, which begins with DIGEST:.")
     var token: String
 
-    @Option(help: "The secret of the application that signed it.")
-    var secret: String
+    @OptionGroup(title: "Signature") var signing: SigningOptions
 
-    @OptionGroup var output: OutputOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() throws {
-        let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: token)
+        let verification = DigestTokens.verifyAndDecode(secret: signing.secret, encoded: token)
         let console = Console(output)
         let value = verification.value.map(JSONValue.object) ?? .null
         console.event("token", ["code": .string(verification.code.rawValue), "value": value])
         console.result(verification.code.rawValue)
         if let value = verification.value { console.result(value.text) }
-        if let token = verification.token { console.say("It \(expiry(of: token)).") }
+        if let token = verification.token { console.say("The token \(expiry(of: token)).") }
         if !verification.isVerified { throw CommandFailure(.notAuthorized) }
     }
 

@@ -7,14 +7,15 @@ import PCastIO
 struct WorkerCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "worker",
-        abstract: "Work on one stream for a platform, which starts this by itself.",
+        abstract: "Process one ingest or egress job of a platform, which starts this command.",
         discussion:
-            "It reads its order from standard input, tells what it does on standard output, and ends with either.",
+            "It reads the job from standard input and reports to standard output. It ends when either is closed.",
         shouldDisplay: false)
 
     func run() async throws {
         guard let line = readLine(), let order = IngestJob(line: line) else {
-            throw CommandFailure(.unusableArguments, "“pcast serve” starts its workers by itself.")
+            throw CommandFailure(
+                .unusableArguments, "There is no job on standard input: workers are started by “pcast serve”.")
         }
         // The platform holds the other end of standard input while it runs. This process must end with it, even if the
         // platform crashes.

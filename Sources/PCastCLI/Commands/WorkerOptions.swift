@@ -6,24 +6,24 @@ import PCastPlatform
 struct WorkerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Addresses that streams may be pulled from and pushed to although they are not public, as 10.0.0.0/8; may "
-                + "be repeated.", valueName: "network"))
+            "Network that streams may be pulled from and pushed to although it is not public, such as 10.0.0.0/8. "
+                + "Repeatable.", valueName: "network"))
     var mediaAllow: [NetworkArgument] = []
 
     @Option(
         help: ArgumentHelp(
-            "Ports on which encoders may be listened for by SRT, as 9000-9010. (default: none)", valueName: "ports"))
+            "Ports for SRT listeners of “pcast pull”, such as 9000-9010. (default: none)", valueName: "ports"))
     var srtPullPorts: PortsArgument?
 
     @Option(
         help: ArgumentHelp(
-            "The folder in which files may be read and written by file:// URIs. (default: none)",
+            "Directory in which file:// URIs may be read and written. (default: none)",
             valueName: "directory"))
     var mediaDirectory: String?
 
     @Option(
         help: ArgumentHelp(
-            "Streams from and to URIs at one time, each in a process of its own; 0 allows none. (default: 16)",
+            "Maximum number of simultaneous jobs, each in its own process; 0 disables them. (default: 16)",
             valueName: "count"))
     var maxJobs: Int?
 
@@ -31,7 +31,7 @@ struct WorkerOptions: ParsableArguments {
         let folder = try settings.value("media-directory", mediaDirectory)
         if let folder, !Folder.exists(folder) {
             throw CommandFailure(
-                .unusableArguments, "--media-directory: there is no folder “\(folder)”; make it, or give another.")
+                .unusableArguments, "--media-directory “\(folder)” is not a directory: create it, or give another one.")
         }
         let limit = try settings.value("max-jobs", maxJobs) ?? WorkerConfiguration.usualLimit
         guard limit > 0, let program = Bundle.main.executablePath else { return nil }

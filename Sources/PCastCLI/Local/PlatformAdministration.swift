@@ -49,7 +49,8 @@ struct PlatformAdministration {
         let body = try JSONEncoder().encode(["streamId": stream, "reason": reason])
         let answer = try await request("DELETE", "/pcast/stream", body: Array(body))
         if answer.status == 404 || answer.status == 410 {
-            throw CommandFailure(.nothingToPlay, "The platform has no stream “\(stream)”.")
+            throw CommandFailure(
+                .nothingToPlay, "The platform has no stream “\(stream)”: “pcast streams list” prints its streams.")
         }
         guard answer.status == 200 else { throw failure(answer) }
     }
@@ -69,11 +70,12 @@ struct PlatformAdministration {
 
     func failure(_ answer: HTTPAnswer) -> CommandFailure {
         if answer.status == 401 || answer.status == 403 {
-            return CommandFailure(.notAuthorized, "The platform at \(uri) does not know this application and secret.")
+            return CommandFailure(
+                .notAuthorized, "The platform at \(uri) rejects this application and secret: check --application.")
         }
         let status = (try? JSONDecoder().decode(Outcome.self, from: Data(answer.body)))?.status
         return CommandFailure(
-            .failed, "The platform at \(uri) answered \(answer.status)\(status.map { " (\($0))" } ?? "").")
+            .failed, "The platform at \(uri) responded with status \(answer.status)\(status.map { " (\($0))" } ?? "").")
     }
 }
 

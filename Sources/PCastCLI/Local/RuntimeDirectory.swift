@@ -21,10 +21,11 @@ struct RuntimeDirectory {
     ///   `/tmp`.
     func prepare() throws(CommandFailure) {
         if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw CommandFailure(.failed, "The directory \(path) cannot be made: \(String(cString: strerror(errno))).")
+            throw CommandFailure(
+                .failed, "The directory \(path) cannot be created: \(String(cString: strerror(errno))).")
         }
         guard isPrivate else {
-            throw CommandFailure(.failed, "\(path) is not a directory of yours alone (mode 0700): remove it.")
+            throw CommandFailure(.failed, "\(path) is not a directory with mode 0700 of this user: remove it.")
         }
     }
 

@@ -18,10 +18,13 @@ struct TokenPair: Equatable {
     /// - Throws: ``CommandFailure`` if there are more than two tokens, or one is invalid.
     init(_ tokens: [String], isLocal: Bool) throws(CommandFailure) {
         guard tokens.count <= 2 else {
-            throw CommandFailure(.unusableArguments, "Two tokens at most: one to authenticate, one for the stream.")
+            throw CommandFailure(
+                .unusableArguments,
+                "There are \(tokens.count) tokens: give at most two, one to authenticate and one for the stream.")
         }
         guard tokens.allSatisfy({ $0.hasPrefix("DIGEST:") }) else {
-            throw CommandFailure(.unusableArguments, "A token begins with DIGEST:; “pcast token create” makes one.")
+            throw CommandFailure(
+                .unusableArguments, "The token does not begin with DIGEST: “pcast token create” creates a valid one.")
         }
         let forStream = tokens.filter { ["stream", "publish"].contains(Self.field("type", of: $0)) }
         let others = tokens.filter { !forStream.contains($0) }

@@ -8,13 +8,14 @@ import Synchronization
 /// The output of a command: events for programs, messages for users, and the live status block.
 ///
 /// With `--json`, standard output contains only events and messages are written to standard error. Without it, there
-/// are no events.
+/// are no events. With `--quiet`, messages about the progress and the status block are left out.
 final class Console: Sendable {
     private struct State {
         var shownLines = 0
         var block: StatusBlock?
         /// The messages that wait while video covers the terminal; nil if it is not covered.
         var held: [String]?
+        var isQuiet = false
     }
 
     /// The maximum number of waiting messages. The oldest are dropped.
@@ -27,10 +28,20 @@ final class Console: Sendable {
     let threshold = LogThreshold()
     private let state = Mutex(State())
 
-    init(_ options: OutputOptions) {
+    /// Creates a console.
+    ///
+    /// - Parameter verbosity: The amount of output; nil for that of the options.
+    init(_ options: OutputOptions, _ verbosity: Verbosity? = nil) {
         writesEvents = options.json
         let terminal = ProcessInfo.processInfo.environment["TERM"] ?? "dumb"
         isLive = !options.json && isatty(STDOUT_FILENO) == 1 && terminal != "dumb"
+        apply(verbosity ?? options.verbosity)
+    }
+
+    /// Changes the amount of output.
+    func apply(_ verbosity: Verbosity) {
+        threshold.change(to: verbosity.level)
+        state.withLock { $0.isQuiet = verbosity.isQuiet }
     }
 
     /// Writes an event, which is one line of JSON. It has no effect without `--json`.
@@ -53,8 +64,13 @@ final class Console: Sendable {
     /// Escapes a text for a terminal, because texts of other clients must not control the terminal.
     static func sentence(_ text: String) -> String { text.escapingControlCharacters(keeping: ["\n", "\t"]) }
 
-    /// A sentence for people, above the status block.
+    /// Writes a message about the progress above the status block. It has no effect with `--quiet`.
     func say(_ sentence: String) {
+        if !state.withLock({ $0.isQuiet }) { warn(sentence) }
+    }
+
+    /// Writes a warning or a log line above the status block, also with `--quiet`.
+    func warn(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
         let sentence = Self.sentence(sentence)
         state.withLock { state in
@@ -71,7 +87,7 @@ final class Console: Sendable {
     func show(_ block: StatusBlock) {
         guard isLive else { return }
         state.withLock { state in
-            guard state.held == nil else { return }
+            guard state.held == nil, !state.isQuiet else { return }
             let erasure = erasure(&state)
             state.block = block
             Self.write(erasure + drawing(&state), to: STDOUT_FILENO)
@@ -98,7 +114,7 @@ final class Console: Sendable {
             defer { state.held = nil }
             return state.held
         }
-        for sentence in held ?? [] { say(sentence) }
+        for sentence in held ?? [] { warn(sentence) }
     }
 
     /// Returns the control sequence that moves to the first line of the block and clears everything below.

@@ -39,6 +39,7 @@ struct ConsoleLogHandler: LogHandler {
         guard !silence.isRaised else { return }
         let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
         let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        console.say(Self.line("\(SystemClock.now().timestampText) \(event.level) \(label): \(event.message)\(details)"))
+        console.warn(
+            Self.line("\(SystemClock.now().timestampText) \(event.level) \(label): \(event.message)\(details)"))
     }
 }

@@ -20,15 +20,15 @@ enum DeviceText {
                 : formats(video.formats) + controls(video.controls)
                     + remark("flash", video.flashModes.map(\.rawValue))
                     + remark("focus", video.autoFocusModes.map(\.rawValue))
-                    + (video.hasFocusTarget ? ["       focus on a place of the picture"] : [])
+                    + (video.hasFocusTarget ? ["       focus on a point of the frame"] : [])
                     + (video.mountingTurns == 0 ? [] : ["       mounted at \(video.mountingTurns * 90) degrees"])
         case .audio(let audio):
             [
-                "       \(audio.sampleRates.map(String.init).joined(separator: ", ")) samples a second, "
+                "       \(audio.sampleRates.map(String.init).joined(separator: ", ")) Hz, "
                     + (audio.channels.count == 1
                         ? "\(audio.channels.lowerBound) channels"
                         : "\(audio.channels.lowerBound) to \(audio.channels.upperBound) channels")
-            ] + controls(audio.controls) + remark("hears", audio.polarPatterns.map(\.rawValue))
+            ] + controls(audio.controls) + remark("polar pattern", audio.polarPatterns.map(\.rawValue))
         }
     }
 
@@ -46,7 +46,7 @@ enum DeviceText {
                 case .range(let slowest, let fastest, _): "\(slowest) to \(fastest)"
                 }
             let name = format.encoding.name
-            return "       \(name)\(String(repeating: " ", count: max(1, 7 - name.count)))\(size) at \(rates) a second"
+            return "       \(name)\(String(repeating: " ", count: max(1, 7 - name.count)))\(size) at \(rates) fps"
         }
     }
 

@@ -25,7 +25,7 @@ struct PlayOverlay: Sendable {
             overlay = try Overlay(
                 program: program, player: PlayerOverlayPlugin(player, controls: controls), configuration: configuration)
         } catch {
-            throw CommandFailure(.unusableArguments, "--overlay: \(error.reason).")
+            throw CommandFailure(.unusableArguments, "--overlay \(name): \(error.reason).")
         }
         if let timeline { overlay.use(timeline.plugin) }
         bridge = OverlayBridge([overlay], folder: folder)
@@ -39,13 +39,13 @@ struct PlayOverlay: Sendable {
             // Names of programs contain no slash.
             guard !name.contains("/") else {
                 throw CommandFailure(
-                    .unusableArguments, "--overlay: there is no folder “\(name)”; give one that has an index.html.")
+                    .unusableArguments, "--overlay “\(name)” is not a directory: give one with an index.html.")
             }
             return nil
         }
         guard FileManager.default.fileExists(atPath: "\(name)/index.html") else {
             throw CommandFailure(
-                .unusableArguments, "--overlay: the folder “\(name)” has no index.html: put its page there.")
+                .unusableArguments, "--overlay “\(name)” has no index.html: add it, or give another directory.")
         }
         return name
     }
@@ -86,7 +86,7 @@ struct PlayOverlay: Sendable {
                     "level": .string("\(error.level)"), "component": .string("\(error.component)"),
                     "reason": .string(error.reason),
                 ])
-            console.say("The overlay: \(error.reason).")
+            console.warn("Error of the overlay: \(error.reason).")
         case .bridgeAppStatus(let status): console.event("overlayStatus", ["status": .string(status.rawValue)])
         case .bridgeMessage(let text): console.event("overlayMessage", ["message": .string(text)])
         default: break

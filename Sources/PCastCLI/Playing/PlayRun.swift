@@ -50,7 +50,7 @@ struct PlayRun: Sendable {
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
         if let start = plan.start { player.startSeek(to: start) }
-        if !console.isLive, showing == nil { console.say("Ctrl-C ends it.") }
+        if !console.isLive, showing == nil { console.say("Press Ctrl-C to stop.") }
         let session = player.session
         return try await withThrowingTaskGroup { group in
             group.addTask { await follow(events) }
@@ -95,7 +95,7 @@ struct PlayRun: Sendable {
                 do {
                     try write(player.session?.lastFrame, to: ScreenshotName.free(at: SystemClock.now()))
                 } catch {
-                    console.say("No picture could be taken: \(error).")
+                    console.warn("The screenshot failed: \(error).")
                 }
             case .key, .clicked, .ready, .resized: break
             }
@@ -109,12 +109,12 @@ struct PlayRun: Sendable {
     }
 
     private func write(_ frame: VideoFrame?, to path: String) throws {
-        guard let frame else { return console.say("There is no picture to be taken.") }
+        guard let frame else { return console.warn("There is no frame for a screenshot yet.") }
         try StillImage.write(frame, to: path)
         let size = frame.dimensions
         console.event(
             "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
-        console.say("The picture is in \(path).")
+        console.say("Wrote the screenshot to \(path).")
     }
 
     // MARK: Reports

@@ -29,7 +29,7 @@ enum PlayStreams {
         // `pcast play` has no option `--token`.
         if failure == .needsToken {
             return .noStream(
-                name, status: .unauthorized, reason: "the platform needs a token, as #token=TOKEN behind the address")
+                name, status: .unauthorized, reason: "the platform requires a token: append #token=TOKEN to the URI")
         }
         let status: RequestStatus? =
             switch failure.status {
@@ -39,7 +39,7 @@ enum PlayStreams {
             case .unusableArguments: .badRequest
             default: .failed
             }
-        let sentence = failure.sentence ?? "nobody knows why"
+        let sentence = failure.sentence ?? "unknown reason"
         return .noStream(
             name, status: status, reason: sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence)
     }

@@ -51,10 +51,10 @@ struct PlayTimeline: Sendable {
             } catch let trouble as TimelineTrouble {
                 if case .refused = trouble {
                     console.event("timelineRefused", ["reason": .string("\(trouble)")])
-                    return console.say("The timeline is not followed: \(trouble)")
+                    return console.warn("The timeline is unavailable: \(trouble)")
                 }
                 if trouble == .over { return }
-                if trouble != told { console.say("The timeline is waited for: \(trouble)") }
+                if trouble != told { console.warn("Waiting for the timeline: \(trouble)") }
                 told = trouble
             }
             try await Task.sleep(for: Self.wait.duration)

@@ -6,36 +6,36 @@ import PCastPlayback
 struct PlayTimelineOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Tell what happens in this game when the picture comes there, here and to the overlay's pages, of which one that "
-                + "seeks back takes back what is still to come.", valueName: "league/game"))
+            "Deliver the events of this game when playback reaches their time, here and to the overlay's pages.",
+            valueName: "league/game"))
     var timeline: String?
 
-    @Option(help: "The platform that has it; without it, the one that this user started last on this computer.")
+    @Option(help: "Platform of the timeline. (default: the one that this user started last on this host)")
     var timelinePlatform: String?
 
-    @Option(help: ArgumentHelp("An EdgeAuth token that one may view with.", valueName: "token"))
+    @Option(help: ArgumentHelp("EdgeAuth token that permits viewing.", valueName: "token"))
     var timelineToken: String?
 
     @Option(
         help: ArgumentHelp(
-            "When the first frame of the first item was made, as 2026-01-31T12:00:00.000Z, for a file or a playlist that does "
-                + "not say so.", valueName: "utc"))
+            "Time of the first frame of the first item, such as 2026-01-31T12:00:00.000Z, if the file has none.",
+            valueName: "utc"))
     var timelineStart: String?
 
-    @Flag(help: "Tell it as soon as it is known, wherever the picture is.")
+    @Flag(help: "Deliver events as soon as they are known, whatever the playback position is.")
     var spoiler = false
 
     func validate() throws {
         if timeline == nil, timelinePlatform != nil || timelineToken != nil || timelineStart != nil || spoiler {
             throw ValidationError(
-                "--timeline-platform, --timeline-token, --timeline-start and --spoiler go with --timeline.")
+                "--timeline-platform, --timeline-token, --timeline-start and --spoiler require --timeline.")
         }
         if let timelineStart, start == nil {
             throw ValidationError(
-                "--timeline-start \(timelineStart) is no time: write it as 2026-01-31T12:00:00.000Z.")
+                "--timeline-start \(timelineStart): the time is written 2026-01-31T12:00:00.000Z.")
         }
         if let timeline, Self.game(timeline) == nil {
-            throw ValidationError("--timeline is LEAGUE/GAME, such as NHL/2354717.")
+            throw ValidationError("--timeline \(timeline): the game is written LEAGUE/GAME, such as NHL/2354717.")
         }
     }
 
@@ -66,7 +66,7 @@ struct PlayTimelineOptions: ParsableArguments {
                 token: try timelineToken ?? ApplicationTokens(application: local.application).following())
         }
         guard let timelinePlatform else {
-            throw CommandFailure(.nothingToPlay, "No platform of yours runs here: give --timeline-platform.")
+            throw CommandFailure(.nothingToPlay, "This user runs no platform on this host: give --timeline-platform.")
         }
         // A platform for its own host only needs no token.
         return TimelinePlatform(uri: timelinePlatform)

@@ -75,12 +75,12 @@ struct PlayoutRun: Sendable {
             while open == nil {
                 if Task.isCancelled { return }
                 console.event("overlay", ["open": .boolean(false), "description": .string("\(reason)")])
-                console.say("The overlay is away: \(reason).")
+                console.warn("The overlay is not rendered: \(reason). Reopening it.")
                 try? await Task.sleep(for: Self.pageRest)
                 open = try? await openPage(over: outlet)
             }
             console.event("overlay", ["open": .boolean(true)])
-            console.say("The overlay is there again.")
+            console.say("The overlay is rendered again.")
         }
     }
 
@@ -96,7 +96,7 @@ struct PlayoutRun: Sendable {
             case .ready: failures = 0
             case .error(let error):
                 failures += 1
-                console.say("It is passed over: \(error).")
+                console.warn("Skipped an item: \(error).")
                 if failures >= plan.addresses.count { return client.end.end(.unplayable(error)) }
                 passOver(player)
             case .playlistCompleted where !plan.isLooping: client.end.end(.played)

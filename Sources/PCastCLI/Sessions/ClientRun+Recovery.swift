@@ -42,6 +42,6 @@ extension ClientRun {
         console.event(
             "retrying",
             ["reason": .string(info.reason.rawValue), "description": .string(info.reasonDescription)])
-        console.say("The stream has ended (\(info.reason.rawValue)): trying again.")
+        console.warn("The stream ended (\(info.reason.rawValue)). Retrying.")
     }
 }

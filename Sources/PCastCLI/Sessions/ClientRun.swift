@@ -95,6 +95,6 @@ struct ClientRun: Sendable {
         console.event(
             "dataQuality",
             ["status": .string(quality.status.rawValue), "reason": .string(quality.reason.rawValue)])
-        console.say("Now \(quality.text).")
+        console.say("Data quality: \(quality.text).")
     }
 }

@@ -22,7 +22,10 @@ struct PublicationPlan: Sendable {
         (self.uri, self.tokens, self.listen, self.tags) = (uri, tokens, listen, tags)
         (self.encoding, self.duration, self.noReconnect) = (encoding, duration, noReconnect)
         if listen != nil, !isEmbedded {
-            throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")
+            throw CommandFailure(
+                .unusableArguments,
+                "--listen is for the embedded platform: remove it, or remove --uri and the token that names a platform."
+            )
         }
     }
 

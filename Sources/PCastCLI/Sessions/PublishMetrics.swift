@@ -32,7 +32,7 @@ enum PublishMetrics {
         let size = media?.dimensions.map { "\($0.width)x\($0.height), " } ?? ""
         let sent = Double(statistics.packetsSent)
         return StatusBlock(
-            title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
+            title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C stops)",
             rows: [
                 .init("sending", size + sending(statistics)),
                 .init(
@@ -42,9 +42,9 @@ enum PublishMetrics {
                 .init(
                     "network",
                     "round trip \(Figure.milliseconds(statistics.roundTripTime)), "
-                        + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) sent again"),
+                        + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) retransmitted"),
                 .init("devices", devices(statistics, media)),
-                .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) a picture"),
+                .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) per frame"),
                 // The quality has no meaning without subscribers.
                 .init("quality", statistics.hasSubscribers || quality.status != .all ? quality.text : "–"),
             ])
@@ -56,7 +56,7 @@ enum PublishMetrics {
             media?.videoSelection.map { "\($0.device.info.name) \(media?.isVideoOpen == true ? "open" : "closed")" },
             media?.audioSelection.map { "\($0.device.info.name) \(media?.isAudioOpen == true ? "open" : "closed")" },
         ].compactMap(\.self)
-        let watched = statistics.hasSubscribers ? "watched" : "nobody watches"
+        let watched = statistics.hasSubscribers ? "watched" : "no subscribers"
         return (names + [watched]).joined(separator: ", ")
     }
 
@@ -68,7 +68,7 @@ enum PublishMetrics {
     /// Returns the bit rate and the video encoder's target. Without subscribers nothing is encoded, so the text says
     /// that instead of rates of zero.
     private static func sending(_ statistics: PublisherStatistics) -> String {
-        guard statistics.hasSubscribers else { return "idle until somebody watches" }
+        guard statistics.hasSubscribers else { return "idle without subscribers" }
         return "\(Figure.bitrate(Double(statistics.bitrate))), video target "
             + Figure.bitrate(Double(statistics.targetBitrate))
     }
@@ -79,9 +79,9 @@ extension DataQuality {
     var text: String {
         let what =
             switch status {
-            case .all: "picture and sound get through"
-            case .audioOnly: "only sound gets through"
-            case .noData: "nothing gets through"
+            case .all: "good"
+            case .audioOnly: "audio only"
+            case .noData: "no data"
             }
         return reason == .none ? what : "\(what) (\(reason.rawValue))"
     }

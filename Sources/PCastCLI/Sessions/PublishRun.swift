@@ -50,7 +50,7 @@ struct PublishRun: Sendable {
         let renderer = media.mediaStream.createRenderer(
             RendererOptions(useNullAudioDevice: true, autoMirroringEnabled: true))
         guard renderer.start(on: preview.surface) == .ok else {
-            throw CommandFailure(.deviceTrouble, "What is published cannot be shown here: its source has ended.")
+            throw CommandFailure(.deviceTrouble, "The preview cannot start, because its source has ended.")
         }
         return renderer
     }
@@ -69,7 +69,7 @@ struct PublishRun: Sendable {
             if type == .video { options.video.source = .synthetic } else { options.audio.source = .synthetic }
         }
         if !missing.isEmpty {
-            console.say("There is no \(missing.joined(separator: ", and no ")): the synthetic source stands in.")
+            console.warn("There is no \(missing.joined(separator: ", and no ")): using the synthetic source.")
         }
         return options
     }
@@ -82,17 +82,17 @@ struct PublishRun: Sendable {
                 "source",
                 DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
             console.say(
-                "Pictures from \(selection.device.info.name), \(media.dimensions ?? configuration.dimensions) at "
-                    + "\(configuration.frameRate) a second.")
+                "Video source: \(selection.device.info.name), \(media.dimensions ?? configuration.dimensions) at "
+                    + "\(configuration.frameRate) fps.")
         }
         if let selection = media.audioSelection {
             console.event(
                 "source",
                 DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
-            console.say("Sound from \(selection.device.info.name).")
+            console.say("Audio source: \(selection.device.info.name).")
         }
         for (capability, reason) in media.unmet.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            console.say("Not as wished, \(capability.rawValue): \(reason).")
+            console.warn("Unsatisfied constraint \(capability.rawValue): \(reason).")
         }
     }
 }

@@ -9,7 +9,7 @@ extension PublishTarget {
         guard let listening = running?.listening else { return }
         console.event("listening", ["uri": .string(listening.uri), "rtcPort": .count(listening.rtcPort)])
         if !isAsked, !listening.uri.hasSuffix(":\(ListenArgument.standard.port)") {
-            console.say("Port \(ListenArgument.standard.port) is taken by another program; a free one is used.")
+            console.say("Port \(ListenArgument.standard.port) is in use by another program. Using a free port.")
         }
     }
 
@@ -20,16 +20,16 @@ extension PublishTarget {
         do {
             watch = try watchLink(stream: stream)
         } catch {
-            console.say("Publishing, and no link can be made: \(error).")
+            console.warn("Publishing. The link to watch cannot be created: \(error).")
             return
         }
         console.event("publishing", ["streamId": .string(stream), "watch": .string(watch)])
         console.say("Publishing. Watch at \(watch)")
         if viewers != nil {
-            console.say("Whoever has this link can see the picture, for 24 hours at most; hand it on with care.")
+            console.say("Anybody with this link can watch the stream for up to 24 hours, so share it with care.")
         } else if running != nil {
-            console.say("Only people on this computer can see the picture; “pcast subscribe” shows it to you too.")
+            console.say("The stream is available on this host only. “pcast subscribe” subscribes to it.")
         }
-        if !console.isLive { console.say("Ctrl-C ends it.") }
+        if !console.isLive { console.say("Press Ctrl-C to stop.") }
     }
 }

@@ -41,7 +41,7 @@ final class Reloading {
             let failure = error as? CommandFailure ?? CommandFailure(.failed, describing: error)
             let reason = failure.sentence ?? "\(error)"
             console.event("reloadFailed", ["reason": .string(reason)])
-            console.say("The configuration could not be read again, and stays as it was: \(reason)")
+            console.warn("The configuration could not be reloaded and is unchanged: \(reason)")
         }
     }
 }

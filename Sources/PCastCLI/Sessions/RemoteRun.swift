@@ -40,7 +40,7 @@ struct RemoteRun: Sendable {
         let running = LocalCredentialsFile.running(in: .standard())
         guard tokens.isEmpty else {
             guard let uri = named ?? running.first?.uri else {
-                throw CommandFailure(.unusableArguments, "The token names no platform: give --uri.")
+                throw CommandFailure(.unusableArguments, "The token contains no platform: give --uri.")
             }
             return (uri, try TokenPair(tokens, isLocal: PlatformURI.isOnThisComputer(uri)))
         }
@@ -58,7 +58,8 @@ struct RemoteRun: Sendable {
     static func missing(at uri: String?) -> CommandFailure {
         guard let uri else {
             return CommandFailure(
-                .nothingToPlay, "No platform of yours runs here: give --uri and --token, or start “pcast serve”.")
+                .nothingToPlay,
+                "This user runs no platform on this host: give --uri and --token, or start “pcast serve”.")
         }
         do throws(CommandFailure) {
             guard try PlatformURI.isOnThisComputer(uri) else { return .needsToken }
@@ -66,7 +67,9 @@ struct RemoteRun: Sendable {
             return error
         }
         return CommandFailure(
-            .notAuthorized, "No platform of yours runs at \(uri): start “pcast serve”, or give --token for another's.")
+            .notAuthorized,
+            "This user runs no platform at \(uri): start “pcast serve”, or give --token for the platform of another user."
+        )
     }
 
     private func work(_ tokens: TokenPair, by pcast: PCast, _ begin: @escaping Begin) async throws -> RunEnd.Cause {
@@ -79,9 +82,9 @@ struct RemoteRun: Sendable {
             if let info = publisher.endedInfo { end.end(.stream(info)) }
         }
         client.console.event("running", ["streamId": .string(publisher.streamID.description)])
-        client.console.say("The platform works on \(publisher.streamID).")
+        client.console.say("The platform runs the stream \(publisher.streamID).")
         if isDetached { return .elapsed }
-        client.console.say("Ctrl-C ends it.")
+        client.console.say("Press Ctrl-C to stop.")
         return await withTaskGroup { group in
             group.addTask { await client.elapse(duration) }
             let cause = await end.wait()

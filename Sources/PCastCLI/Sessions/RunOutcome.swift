@@ -13,17 +13,17 @@ struct RunOutcome: Equatable {
 
     init(_ cause: RunEnd.Cause, as role: Role) {
         switch cause {
-        case .interrupted: self = Self.asAsked("interrupted", "Ended, as you asked.")
-        case .elapsed: self = Self.asAsked("the time asked for has passed", "Ended after the time you gave.")
-        case .played: self = Self.asAsked("the playlist has been played", "Ended with the playlist.")
+        case .interrupted: self = Self.asAsked("interrupted", "Stopped by the user.")
+        case .elapsed: self = Self.asAsked("the requested duration has passed", "Stopped after the requested duration.")
+        case .played: self = Self.asAsked("the playlist has ended", "The playlist ended.")
         case .unplayable(let error):
             self.init(
                 reason: "failed", description: "\(error)", status: .of(error),
-                sentence: "Nothing of the playlist can be played: \(error).")
+                sentence: "No item of the playlist can be played: \(error).")
         case .session(let status):
             self.init(
-                reason: "failed", description: "the platform refuses the session", status: .of(status),
-                sentence: "The platform refuses to go on: a new token is needed.")
+                reason: "failed", description: "the platform rejected the session", status: .of(status),
+                sentence: "The platform rejected the session: get a new token.")
         case .stream(let info): self.init(info, as: role)
         }
     }
@@ -39,11 +39,11 @@ struct RunOutcome: Equatable {
         let why = "\(info.reason.rawValue)\(Self.addition(info))"
         let (status, sentence): (ExitStatus, String) =
             switch info.ender {
-            case .stop: (.ended, "Ended.")
+            case .stop: (.ended, "Stopped.")
             case .source:
                 info.reason == .ended
-                    ? (.ended, "Ended with its source.") : (.deviceTrouble, "The source failed: \(why).")
-            case .connection: (.failed, "The media connection failed (\(why)): try again.")
+                    ? (.ended, "The source ended.") : (.deviceTrouble, "The source failed: \(why).")
+            case .connection: (.failed, "The media connection failed (\(why)): retry.")
             case .platform where role == .viewer && Self.isByPublisher(info.reason):
                 (.ended, "The publisher ended the stream.")
             case .platform: (.endedByPlatform, "The platform ended the stream: \(why).")

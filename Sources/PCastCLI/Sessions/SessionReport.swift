@@ -17,13 +17,13 @@ struct SessionReport: Sendable {
                 end.end(.session(status))
             case .authenticated: break  // The caller that starts the session reports it.
             case .online:
-                if link.current == .offline { console.say("Connected to the platform again.") }
+                if link.current == .offline { console.say("Reconnected to the platform.") }
                 link.current = .online
                 console.event("online")
             case .offline where end.cause == nil:
                 link.current = .offline
                 console.event("offline")
-                console.say("The connection to the platform broke; connecting again.")
+                console.warn("The connection to the platform was lost. Reconnecting.")
             case .offline: break  // An embedded platform that stops closes the connection too.
             }
         }

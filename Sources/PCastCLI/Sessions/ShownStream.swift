@@ -24,7 +24,7 @@ struct ShownStream: Sendable {
         if let place { renderer.setRenderSurface(place.surface) }
         (sizes, statistics) = (renderer.videoDisplayDimensionsChanges, renderer.statistics)
         guard renderer.start() == .ok else {
-            throw CommandFailure(.failed, "The stream cannot be decoded here: it has ended, or no thread can be had.")
+            throw CommandFailure(.failed, "The stream cannot be decoded: it has ended, or no thread could be started.")
         }
         isHeard = renderer.isAudioPlayed
         recording = try path.map { path throws(PCastError) in try stream.record(to: path) }

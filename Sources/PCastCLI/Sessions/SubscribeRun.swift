@@ -39,7 +39,7 @@ struct SubscribeRun: Sendable {
         guard let stream = watching.current.value else { return .stream(await watching.ended) }
         let first = try ShownStream(stream, at: showing, recording: plan.recording)
         let shown = LastShown(first)
-        if showing != nil, !first.isHeard { console.say("There is no loudspeaker: it is seen and not heard.") }
+        if showing != nil, !first.isHeard { console.warn("There is no audio output, so the audio is not played.") }
         let cause = await withTaskGroup { group in
             group.addTask {
                 await client.follow(watching, as: policy) { stream in
@@ -115,7 +115,7 @@ struct SubscribeRun: Sendable {
             do throws(PCastError) {
                 tell(try await renderer.screenshot(to: path), writtenTo: path)
             } catch {
-                console.say("No picture could be taken: \(error).")
+                console.warn("The screenshot failed: \(error).")
             }
         }
     }
@@ -131,15 +131,15 @@ struct SubscribeRun: Sendable {
         console.event("summary", ViewerMetrics.summary(await renderer.summary()))
         if let path = plan.screenshot {
             tell(try await renderer.screenshot(to: path), writtenTo: path)
-            console.say("The last picture is in \(path).")
+            console.say("Wrote the last frame to \(path).")
         }
         if let recording {
             if let failure = recording.failure {
-                throw CommandFailure(.deviceTrouble, "The recording \(recording.path) is not whole: \(failure).")
+                throw CommandFailure(.deviceTrouble, "The recording \(recording.path) is incomplete: \(failure).")
             }
             console.event(
                 "recording", ["path": .string(recording.path), "frames": .count(recording.framesWritten)])
-            console.say("The recording is in \(recording.path), with \(recording.framesWritten) frames.")
+            console.say("Recorded \(recording.framesWritten) frames to \(recording.path).")
         }
     }
 
@@ -147,15 +147,15 @@ struct SubscribeRun: Sendable {
 
     private func tell(_ stream: MediaStream, _ place: SubscribeTarget) {
         console.event("subscribed", ["streamId": .text(place.stream ?? stream.streamID?.description)])
-        console.say("Watching \(place.stream ?? "the newest stream")\(place.uri.map { " at \($0)" } ?? "").")
-        if !console.isLive { console.say("Ctrl-C ends it.") }
+        console.say("Subscribed to \(place.stream ?? "the newest stream")\(place.uri.map { " at \($0)" } ?? "").")
+        if !console.isLive { console.say("Press Ctrl-C to stop.") }
     }
 
     private func reportFirstFrame(of renderer: Renderer, since beginning: Instant) async {
         guard let instant = await renderer.firstFrame else { return }
         let wait = instant - beginning
         console.event("firstFrame", ["milliseconds": .measured(wait.milliseconds)])
-        console.say("The first picture came after \(Figure.milliseconds(wait.milliseconds)).")
+        console.say("First frame after \(Figure.milliseconds(wait.milliseconds)).")
     }
 
     private func reportCaptions(of renderer: Renderer) async {

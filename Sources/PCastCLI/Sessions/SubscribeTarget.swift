@@ -21,7 +21,8 @@ struct SubscribeTarget: Sendable {
         if plan.uri != nil { return try named(plan) }
         guard !running.isEmpty else {
             throw CommandFailure(
-                .nothingToPlay, "Nothing plays on this computer: start “pcast publish”, or give --uri and --token.")
+                .nothingToPlay,
+                "This user runs no platform on this host: start “pcast publish”, or give --uri and --token.")
         }
         for local in running {
             if let place = try await local.newest(stream: plan.stream) { return place }
@@ -30,12 +31,12 @@ struct SubscribeTarget: Sendable {
     }
 
     static let nothingPlays = CommandFailure(
-        .nothingToPlay, "The platform on this computer plays nothing: start “pcast publish --uri …” first.")
+        .nothingToPlay, "The platform on this host has no live stream: start “pcast publish --uri …” first.")
 
     private static func named(_ plan: SubscribePlan) throws -> SubscribeTarget {
         let uri = plan.uri ?? plan.tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
         guard let uri = uri ?? LocalCredentialsFile.running(in: .standard()).first?.uri else {
-            throw CommandFailure(.unusableArguments, "The token names no platform: give --uri.")
+            throw CommandFailure(.unusableArguments, "The token contains no platform: give --uri.")
         }
         let isLocal = try PlatformURI.isOnThisComputer(uri)
         let stream = plan.stream ?? plan.tokens.lazy.compactMap { TokenPair.field("originStreamId", of: $0) }.first

@@ -47,12 +47,12 @@ enum ViewerMetrics {
     ) -> StatusBlock {
         let size = dimensions.map { "\($0.width)x\($0.height), " } ?? ""
         return StatusBlock(
-            title: "Watching  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
+            title: "Subscribed  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C stops)",
             rows: [
                 .init("receiving", "\(size)\(Figure.bitrate(Double(statistics.bitrate)))"),
                 .init(
                     "frames",
-                    "\(statistics.framesRendered) shown, \(statistics.framesDropped) dropped, "
+                    "\(statistics.framesRendered) rendered, \(statistics.framesDropped) dropped, "
                         + "\(statistics.freezeCount) freezes"),
                 .init(
                     "network",
@@ -68,7 +68,7 @@ enum ViewerMetrics {
 
     private static func skew(_ statistics: ViewerStatistics) -> String {
         guard let skew = statistics.audioVideoSkew else { return "" }
-        return ", sound \(Figure.milliseconds(abs(skew))) \(skew < 0 ? "before" : "after") picture"
+        return ", audio \(Figure.milliseconds(abs(skew))) \(skew < 0 ? "ahead of" : "behind") video"
     }
 
     static func line(_ statistics: ViewerStatistics, elapsed: TimeSpan) -> String {

@@ -16,15 +16,17 @@ struct ConfigurationFile: Equatable {
             "media-allow",
             "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy", "forwarded-header",
             "metrics-token",
-            "frame-ancestor", "drain-time",
-            "log-level",
+            "frame-ancestor", "drain-time", "log-level", "verbose", "quiet",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
             "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "resume",
-            "preview", "no-reconnect", "captions",
+            "preview", "no-reconnect", "log-level", "verbose", "quiet",
         ],
-        "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "no-reconnect"],
+        "subscribe": [
+            "uri", "token", "stream", "for", "render", "screenshot", "record", "no-reconnect", "log-level", "verbose",
+            "quiet",
+        ],
     ]
 
     /// The values by `command.option`, in the order of the lines.
@@ -47,12 +49,14 @@ struct ConfigurationFile: Equatable {
                 let name = String(line.dropFirst().dropLast())
                 guard Self.options[name] != nil else {
                     let nearest = NearestName.suggestion(name, among: Self.options.keys) { "[\($0)]" }
-                    throw refusal("there is no section [\(name)]\(nearest)")
+                    throw refusal("the section [\(name)] does not exist\(nearest)")
                 }
                 command = name
                 continue
             }
-            guard let command else { throw refusal("a section like [serve] comes first") }
+            guard let command else {
+                throw refusal("the option is outside of a section; write a section such as [serve] before it")
+            }
             guard let equals = line.firstIndex(of: "=") else { throw refusal("expected “option = value”") }
             let name = line[..<equals].trimmingCharacters(in: .whitespaces)
             let value = line[line.index(after: equals)...].trimmingCharacters(in: .whitespaces)
@@ -70,7 +74,9 @@ struct ConfigurationFile: Equatable {
     static func load(named path: String?, environment: [String: String]) throws(CommandFailure) -> ConfigurationFile {
         if let named = path ?? environment["PCAST_CONFIG"] {
             guard let file = try read(named) else {
-                throw CommandFailure(.unusableArguments, "The configuration file \(named) cannot be read.")
+                throw CommandFailure(
+                    .unusableArguments,
+                    "The configuration file \(named) cannot be read: check its path and permissions.")
             }
             return file
         }
@@ -92,7 +98,9 @@ struct ConfigurationFile: Equatable {
         defer { try? handle.close() }
         guard let data = try? handle.read(upToCount: maximumSize + 1) else { return nil }
         guard data.count <= maximumSize, let text = String(data: data, encoding: .utf8) else {
-            throw CommandFailure(.unusableArguments, "\(path) is larger than 64 KiB or no text in UTF-8.")
+            throw CommandFailure(
+                .unusableArguments, "\(path) is larger than 64 KiB or not UTF-8: check that it is a configuration file."
+            )
         }
         return try ConfigurationFile(text: text, path: path)
     }

@@ -4,7 +4,7 @@ enum NearestName {
     static func suggestion(
         _ name: String, among names: some Sequence<String>, written: (String) -> String = { "“\($0)”" }
     ) -> String {
-        find(name, among: names).map { "; perhaps \(written($0)) is meant" } ?? ""
+        find(name, among: names).map { " (did you mean \(written($0))?)" } ?? ""
     }
 
     /// Returns the name with the smallest distance; nil if the distance exceeds a third of the letters.

@@ -34,7 +34,7 @@ struct Settings {
         for name in environment.keys.sorted() where name.hasPrefix(prefix) && !known.contains(name) {
             throw CommandFailure(
                 .unusableArguments,
-                "“pcast \(command)” has no option for the variable \(name)\(NearestName.suggestion(name, among: known))."
+                "The variable \(name) is not an option of “pcast \(command)”\(NearestName.suggestion(name, among: known))."
             )
         }
     }
@@ -70,7 +70,7 @@ struct Settings {
         case "1", "true", "yes": return true
         case "", "0", "false", "no": return false
         default:
-            throw CommandFailure(.unusableArguments, "“\(name)” of \(command) is true or false, not “\(text)”.")
+            throw CommandFailure(.unusableArguments, "“\(name)” of \(command) is “\(text)”: use true or false.")
         }
     }
 
@@ -88,7 +88,7 @@ struct Settings {
     private func parse<Value: ExpressibleByArgument>(_ text: String, from place: String) throws -> Value {
         guard let value = Value(argument: text) else {
             throw CommandFailure(
-                .unusableArguments, "\(place) cannot be understood; “pcast \(command) --help” tells its form.")
+                .unusableArguments, "\(place) is invalid: see “pcast \(command) --help” for its format.")
         }
         return value
     }

@@ -28,7 +28,7 @@ struct DisplayTarget: Sendable {
             do {
                 return DisplayTarget(opened: .terminal(try TerminalSurface()))
             } catch {
-                throw CommandFailure(.deviceTrouble, "Pictures cannot be shown in this terminal: \(error).")
+                throw CommandFailure(.deviceTrouble, "Video cannot be rendered in this terminal: \(error).")
             }
         }
     }

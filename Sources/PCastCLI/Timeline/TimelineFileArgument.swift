@@ -12,7 +12,7 @@ enum TimelineFileArgument {
                     ? try FileHandle.standardInput.readToEnd() ?? Data()
                     : try Data(contentsOf: URL(fileURLWithPath: file)))
         } catch {
-            throw CommandFailure(.unusableArguments, "“\(file)” cannot be read.")
+            throw CommandFailure(.unusableArguments, "“\(file)” cannot be read: check its path and permissions.")
         }
     }
 
@@ -41,7 +41,10 @@ enum TimelineFileArgument {
         }
         guard let list = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [Any],
             let lines = try? list.map({ Array(try JSONSerialization.data(withJSONObject: $0)) })
-        else { throw CommandFailure(.unusableArguments, "“\(file)” is no list of JSON.") }
+        else {
+            throw CommandFailure(
+                .unusableArguments, "“\(file)” is not a JSON array: correct it, or write one event per line.")
+        }
         return lines
     }
 

@@ -39,7 +39,7 @@ final class TimelineFollowing: Sendable {
             } catch let trouble as TimelineTrouble {
                 // If no message has ever arrived, the error is thrown.
                 guard state.withLock({ $0.log }) != nil else { throw trouble }
-                console.say("The timeline is followed again soon: \(trouble).")
+                console.warn("The timeline's connection was lost: \(trouble). Reconnecting.")
             }
             let attempts = state.withLock { state in
                 state.attempts += 1
@@ -59,7 +59,7 @@ final class TimelineFollowing: Sendable {
                 if isOther || from < state.newest { state.newest = from }
                 return isOther
             }
-            if isOther { console.say("The timeline was begun anew.") }
+            if isOther { console.warn("The timeline was replaced by a new one.") }
             console.event("following", ["log": .string(id.description), "newest": .count(newest.value)])
         case .changes(let revisions): for revision in revisions { try tell(revision) }
         case .refused("not-found", _): throw TimelineTrouble.noGame

@@ -3,10 +3,10 @@ import PCastTimeline
 
 /// The arguments that identify a game.
 struct TimelineGameArguments: ParsableArguments {
-    @Argument(help: "The league, such as NHL; capitals count.")
+    @Argument(help: "League, such as NHL. Case-sensitive.")
     var league: String
 
-    @Argument(help: "The game, as its producer names it.")
+    @Argument(help: "Game ID of the producer.")
     var game: String
 
     func named() throws(CommandFailure) -> TimelineGame {

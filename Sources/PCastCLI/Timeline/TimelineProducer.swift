@@ -56,7 +56,7 @@ struct TimelineProducer {
     static func unknown(_ event: String) -> CommandFailure {
         CommandFailure(
             .failed,
-            "There is no event “\(event)” in that game, or not any more: tell of it first, by “pcast timeline add” "
+            "The game has no event “\(event)”: add it with “pcast timeline add” "
                 + "without --update and --delete.")
     }
 }

@@ -60,7 +60,7 @@ public final class AACEncoder {
         sound.pointee.pts = count
         av_channel_layout_default(&sound.pointee.ch_layout, Int32(Self.channels))
         let allocated = av_frame_get_buffer(sound, 0)
-        guard allocated >= 0 else { throw .failed("encoding sound", reason: CodecError.reason(allocated)) }
+        guard allocated >= 0 else { throw .failed("encoding audio", reason: CodecError.reason(allocated)) }
         for channel in 0..<Self.channels {
             let plane = UnsafeMutableRawPointer(sound.pointee.extended_data[channel]!)
                 .assumingMemoryBound(to: Float.self)
@@ -70,13 +70,13 @@ public final class AACEncoder {
         }
         count += Int64(size)
         let sent = avcodec_send_frame(context.pointer, sound)
-        guard sent >= 0 else { throw .failed("encoding sound", reason: CodecError.reason(sent)) }
+        guard sent >= 0 else { throw .failed("encoding audio", reason: CodecError.reason(sent)) }
     }
 
     private func receive() throws(CodecError) -> (bytes: [UInt8], sample: Int64)? {
         let result = avcodec_receive_packet(context.pointer, packet.pointer)
         if result == cffmpeg_error_again() { return nil }
-        guard result >= 0 else { throw .failed("encoding sound", reason: CodecError.reason(result)) }
+        guard result >= 0 else { throw .failed("encoding audio", reason: CodecError.reason(result)) }
         defer { av_packet_unref(packet.pointer) }
         let bytes = UnsafeRawBufferPointer(start: packet.pointer.pointee.data, count: Int(packet.pointer.pointee.size))
         return (Array(bytes), packet.pointer.pointee.pts)

@@ -56,7 +56,7 @@ final class AudioResampler {
         // By default, libswresample reduces each channel by 3 dB when it converts mono to stereo.
         if result >= 0, sourceChannels == 1, channels == 2 { swr_set_matrix(context, [1, 1], 1) }
         guard result >= 0, swr_init(context) >= 0 else {
-            throw .unsupported("sound of \(rate) Hz in \(sourceChannels) channels cannot be converted")
+            throw .unsupported("audio of \(rate) Hz with \(sourceChannels) channels cannot be converted")
         }
     }
 }

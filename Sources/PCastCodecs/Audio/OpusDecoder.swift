@@ -32,7 +32,7 @@ public final class OpusDecoder {
 
     /// Decodes one packet. Throws `CodecError.damaged` if the packet is empty or invalid.
     public func decode(_ frame: EncodedFrame) throws(CodecError) -> AudioFrame {
-        guard !frame.bytes.isEmpty else { throw .damaged("an empty packet of sound") }
+        guard !frame.bytes.isEmpty else { throw .damaged("an empty audio packet") }
         let samples = try run(frame.bytes, samples: Self.maximumSamples, isCorrection: false)
         return AudioFrame(
             samples: samples, channels: channels, captureTime: frame.captureTime, timestamp: frame.timestamp)

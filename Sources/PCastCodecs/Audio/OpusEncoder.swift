@@ -61,7 +61,7 @@ public final class OpusEncoder {
                 encoder, piece.samples, Int32(piece.sampleCount), buffer.baseAddress!, Int32(buffer.count))
             count = max(0, Int(size))
         }
-        guard size > 0 else { throw .failed("encoding sound", reason: String(cString: opus_strerror(size))) }
+        guard size > 0 else { throw .failed("encoding audio", reason: String(cString: opus_strerror(size))) }
         return EncodedFrame(
             codec: .opus, bytes: bytes, isKeyFrame: true, timestamp: piece.timestamp, captureTime: piece.captureTime)
     }

@@ -215,7 +215,7 @@ final class MediaInput {
             String(cString: name).hasPrefix("mov")
         else { return nil }
         return
-            "its index (moov) stands behind its media, and the server answers no ranges: have it answer them, or write "
+            "its index (moov) follows its media, and the server does not support ranges: enable ranges, or write "
             + "the file with the index first"
     }
 

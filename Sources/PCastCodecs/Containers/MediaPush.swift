@@ -149,7 +149,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
         deadline.begin()
         let result = av_interleaved_write_frame(format, packet.pointer)
         guard result >= 0 else {
-            throw .damaged("“\(name)” broke off: \(deadline.reason ?? CodecError.reason(result))")
+            throw .damaged("reading “\(name)” failed: \(deadline.reason ?? CodecError.reason(result))")
         }
     }
 

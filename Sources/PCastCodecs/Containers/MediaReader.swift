@@ -86,7 +86,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         self.passesThrough = passesThrough
         try open()
         guard video != nil || audio != nil || coded != nil else {
-            throw .noTrack("“\(self.name)” holds neither pictures nor sound that can be decoded")
+            throw .noTrack("“\(self.name)” contains neither video nor audio that can be decoded")
         }
     }
 
@@ -161,7 +161,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         case nil: return nil
         case .picture(let picture): return .video(picture)
         case .sound(let sound): return .audio(sound)
-        case .coded: preconditionFailure("coded frames must be read with nextSample")
+        case .coded: preconditionFailure("coded video is read with nextSample")
         }
     }
 
@@ -205,7 +205,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             if !hasRead, let obstacle = input.indexObstacle {
                 throw .cannotOpen(name, reason: obstacle)
             }
-            throw .damaged("“\(input.name)” broke off: \(error.reason)")
+            throw .damaged("reading “\(input.name)” failed: \(error.reason)")
         }
     }
 

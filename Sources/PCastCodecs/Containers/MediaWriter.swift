@@ -37,7 +37,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         self.path = name
         let isKnown = Self.endings.contains { name.lowercased().hasSuffix($0) }
         guard isKnown, avformat_alloc_output_context2(&format, nil, nil, name) >= 0, format != nil else {
-            throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(name)”")
+            throw .unsupported("“\(name)” is not a supported recording: use a file that ends in .mp4, .mkv or .webm")
         }
         for codec in codecs { tracks.append(Track(codec: codec, index: try addStream(codec))) }
         // The prefix makes libavformat treat every text as a path.
@@ -72,7 +72,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         }
         guard avformat_query_codec(format?.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1
         else {
-            throw .unsupported("“\(path)” cannot hold \(codec.rawValue): record into a .mkv file")
+            throw .unsupported("“\(path)” cannot contain \(codec.rawValue): record to a .mkv file")
         }
         return stream.pointee.index
     }
@@ -129,7 +129,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     private func writeHeader() throws(CodecError) {
         let result = avformat_write_header(format, nil)
         guard result >= 0 else {
-            throw .unsupported("“\(path)” cannot hold these tracks: \(CodecError.reason(result))")
+            throw .unsupported("“\(path)” cannot contain these tracks: \(CodecError.reason(result))")
         }
         hasHeader = true
     }
@@ -158,7 +158,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         guard !isFinished else { return }
         isFinished = true
         defer { close() }
-        guard hasHeader else { throw .noTrack("nothing was recorded: no key frame came") }
+        guard hasHeader else { throw .noTrack("nothing was recorded, because no key frame arrived") }
         let result = av_write_trailer(format)
         guard result >= 0 else { throw .cannotWrite(path, reason: CodecError.reason(result)) }
     }

@@ -40,6 +40,6 @@ final class ReadingDeadline: Sendable {
     /// The reason why FFmpeg's call was ended; nil if it was not.
     var reason: String? {
         if isCancelled { return "cancelled" }
-        return hasTimedOut.load(ordering: .relaxed) ? "nothing came for \(timeout)" : nil
+        return hasTimedOut.load(ordering: .relaxed) ? "no data arrived for \(timeout)" : nil
     }
 }

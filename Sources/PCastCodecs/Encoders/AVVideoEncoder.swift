@@ -31,9 +31,9 @@ final class AVVideoEncoder {
         color: VideoColor
     ) throws(CodecError) {
         guard dimensions.width % 2 == 0, dimensions.height % 2 == 0, dimensions.width > 0, dimensions.height > 0 else {
-            throw .unsupported("H.264 pictures have even width and height, not \(dimensions)")
+            throw .unsupported("H.264 requires an even width and height, not \(dimensions)")
         }
-        guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) pictures a second") }
+        guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) frames per second") }
         let rate = Int32((frameRate * 1000).rounded())
         settings.pointee.width = Int32(clamping: dimensions.width)
         settings.pointee.height = Int32(clamping: dimensions.height)
@@ -91,7 +91,7 @@ final class AVVideoEncoder {
         guard result >= 0 else { throw .failed("encoding", reason: CodecError.reason(result)) }
         defer { av_packet_unref(packet.pointer) }
         guard let index = pending.firstIndex(where: { $0.number == packet.pointer.pointee.pts }) else {
-            throw .failed("encoding", reason: "a picture came out that did not go in")
+            throw .failed("encoding", reason: "the encoder returned a frame that it did not receive")
         }
         let source = pending.remove(at: index)
         let bytes = UnsafeRawBufferPointer(start: packet.pointer.pointee.data, count: Int(packet.pointer.pointee.size))

@@ -40,7 +40,7 @@ struct HardwareEncoderModel: Sendable {
         obeysRate: true
     ) {
         guard let library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) else {
-            return .failure(Absence(reason: "no driver of NVIDIA's is installed (libcuda.so.1)"))
+            return .failure(Absence(reason: "the NVIDIA driver is not installed (libcuda.so.1)"))
         }
         dlclose(library)
         return .success([.memory(isNV12: false)])
@@ -60,11 +60,11 @@ struct HardwareEncoderModel: Sendable {
         let nodes = (128..<136).map { "/dev/dri/renderD\($0)" }
         let present = nodes.filter { access($0, F_OK) == 0 }
         guard !present.isEmpty else {
-            return .failure(Absence(reason: "there is no graphics processor (/dev/dri/renderD128)"))
+            return .failure(Absence(reason: "there is no GPU (/dev/dri/renderD128)"))
         }
         let allowed = present.filter { access($0, R_OK | W_OK) == 0 }
         guard !allowed.isEmpty else {
-            return .failure(Absence(reason: "\(present[0]) may not be opened: join the group “render”"))
+            return .failure(Absence(reason: "permission denied for \(present[0]): join the group “render”"))
         }
         return .success(allowed.map { .vaapi(node: $0) })
     }
@@ -72,7 +72,7 @@ struct HardwareEncoderModel: Sendable {
     /// V4L2 memory-to-memory encoders of systems on a chip.
     static let v4l2 = HardwareEncoderModel(name: "h264_v4l2m2m", variants: [[:]], obeysRate: false) {
         guard (0..<64).contains(where: { access("/dev/video\($0)", F_OK) == 0 }) else {
-            return .failure(Absence(reason: "there is no device of Video4Linux (/dev/video0)"))
+            return .failure(Absence(reason: "there is no Video4Linux device (/dev/video0)"))
         }
         return .success([.memory(isNV12: false), .memory(isNV12: true)])
     }

@@ -33,11 +33,11 @@ enum HardwareEncoderTrial {
             picture.memory.initializeMemory(as: UInt8.self, repeating: UInt8(100 + number))
             frames += try encoder.encode(picture, forceKeyFrame: number == 0 || number == forced)
         }
-        guard let first = frames.first, first.timestamp.ticks == 0 else { return "it made no key frame of its first" }
+        guard let first = frames.first, first.timestamp.ticks == 0 else { return "its first frame is not a key frame" }
         // Frames that the encoder still holds come out with later ones.
         let isObeyed = frames.contains { $0.isKeyFrame && $0.timestamp.ticks == Int64(forced) }
-        guard isObeyed || frames.count <= forced else { return "it makes no key frame when it is asked for one" }
-        guard frames.count > 1 else { return "it holds too many pictures back" }
+        guard isObeyed || frames.count <= forced else { return "it does not encode a key frame on request" }
+        guard frames.count > 1 else { return "it delays too many frames" }
         return nil
     }
 }

@@ -43,7 +43,7 @@ final class HardwareSurface {
         }
         let initialized = av_hwframe_ctx_init(frames)
         guard initialized >= 0 else {
-            throw .failed("taking memory of \(node)", reason: CodecError.reason(initialized))
+            throw .failed("allocating memory of \(node)", reason: CodecError.reason(initialized))
         }
         settings.pointee.pix_fmt = AV_PIX_FMT_VAAPI
         settings.pointee.hw_frames_ctx = av_buffer_ref(frames)
@@ -63,7 +63,7 @@ final class HardwareSurface {
             uploaded.clear()
             var result = av_hwframe_get_buffer(frames, uploaded.pointer, 0)
             if result >= 0 { result = av_hwframe_transfer_data(uploaded.pointer, picture.pointer, 0) }
-            guard result >= 0 else { throw .failed("handing a picture over", reason: CodecError.reason(result)) }
+            guard result >= 0 else { throw .failed("uploading a frame", reason: CodecError.reason(result)) }
             uploaded.pointer.describe(frame.color)
             return uploaded.pointer
         }
@@ -78,7 +78,7 @@ final class HardwareSurface {
         image.pointee.height = Int32(frame.dimensions.height)
         image.describe(frame.color)
         let allocated = av_frame_get_buffer(image, 0)
-        guard allocated >= 0 else { throw .failed("handing a picture over", reason: CodecError.reason(allocated)) }
+        guard allocated >= 0 else { throw .failed("uploading a frame", reason: CodecError.reason(allocated)) }
         _ = I420ToNV12(
             frame.planeY, Int32(frame.strideY), frame.planeU, Int32(frame.strideUV), frame.planeV,
             Int32(frame.strideUV), image.pointee.data.0, image.pointee.linesize.0, image.pointee.data.1,

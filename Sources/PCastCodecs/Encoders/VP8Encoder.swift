@@ -39,9 +39,9 @@ public final class VP8Encoder: VideoEncoder {
     ///   - bitrate: The target bitrate.
     /// - Throws: `CodecError.unsupported` if libvpx does not accept the settings.
     public init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
-        guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) pictures a second") }
+        guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) frames per second") }
         guard (1...16_383).contains(dimensions.width), (1...16_383).contains(dimensions.height) else {
-            throw .unsupported("VP8 pictures of \(dimensions)")
+            throw .unsupported("VP8 video of \(dimensions)")
         }
         self.dimensions = dimensions
         ticksPerFrame = Int64((90_000 / frameRate).rounded())
@@ -84,7 +84,7 @@ public final class VP8Encoder: VideoEncoder {
     public func setBitrate(_ bitrate: Bitrate) throws(CodecError) {
         configuration.rc_target_bitrate = Self.kilobits(bitrate)
         guard vpx_codec_enc_config_set(context, &configuration) == VPX_CODEC_OK else {
-            throw .failed("changing the rate", reason: reason)
+            throw .failed("changing the bit rate", reason: reason)
         }
     }
 

@@ -57,7 +57,7 @@ public enum VideoEncoders {
             case .h264:
                 try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
             case .vp8: try VP8Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
-            case .opus: throw .unsupported("Opus is no codec of pictures")
+            case .opus: throw .unsupported("Opus is not a video codec: use h264 or vp8")
             }
         }
         func hardware(_ model: HardwareEncoderModel) throws(CodecError) -> HardwareVideoEncoder {
@@ -70,7 +70,7 @@ public enum VideoEncoders {
         case .named(let name):
             if name == (codec == .h264 ? X264Encoder.encoderName : VP8Encoder.encoderName) { return try software() }
             guard codec == .h264, let model = HardwareEncoderModel.all.first(where: { $0.name == name }) else {
-                throw .unsupported("there is no encoder “\(name)” of \(codec.rawValue)")
+                throw .unsupported("there is no encoder “\(name)” for \(codec.rawValue)")
             }
             return try hardware(model)
         case .automatic:

@@ -20,7 +20,7 @@ final class FrameConverter {
         timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
         let (width, height) = (Int(picture.pointee.width), Int(picture.pointee.height))
-        guard width > 1, height > 1 else { throw .damaged("a picture of \(width)x\(height)") }
+        guard width > 1, height > 1 else { throw .damaged("a frame of \(width)x\(height)") }
         let geometry = geometry.refined(by: picture)
         let coded = Dimensions(width: width & ~1, height: height & ~1)
         let square = geometry.sampleAspectRatio?.squareDimensions(of: coded) ?? coded
@@ -86,7 +86,7 @@ final class FrameConverter {
         scaler = sws_getCachedContext(
             scaler, Int32(coded.width), Int32(coded.height), format, Int32(frame.dimensions.width),
             Int32(frame.dimensions.height), AV_PIX_FMT_YUV420P, SWS_BILINEAR, nil, nil, nil)
-        guard let scaler else { throw .unsupported("pictures of pixel format \(format.rawValue) cannot be converted") }
+        guard let scaler else { throw .unsupported("the pixel format \(format.rawValue) is not supported") }
         sws_setColorspaceDetails(
             scaler, color.coefficients, color.isFullRange ? 1 : 0, frame.matrix.coefficients, 0, 0, 1 << 16, 1 << 16)
         var source: [UnsafePointer<UInt8>?] = [

@@ -49,10 +49,12 @@ public enum FrameExport {
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
         let row = minimumStride(format, width: width)
         let stride = stride == 0 ? row : stride
-        guard stride >= row, stride <= 1 << 20 else { throw .unsupported("\(stride) bytes a row for \(width) pixels") }
+        guard stride >= row, stride <= 1 << 20 else {
+            throw .unsupported("\(stride) bytes per row are too few for \(width) pixels")
+        }
         let needed = byteCount(format, dimensions: frame.dimensions, stride: stride)
         guard memory.count >= needed, let base = memory.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            throw .unsupported("a picture of \(frame.dimensions) takes \(needed) bytes, not \(memory.count)")
+            throw .unsupported("a frame of \(frame.dimensions) has \(needed) bytes, not \(memory.count)")
         }
         let second = base + stride * height
         let (y, u, v) = (frame.planeY, frame.planeU, frame.planeV)
@@ -72,6 +74,6 @@ public enum FrameExport {
         case .bgra: result = cyuv_bgra(y, strideY, u, strideUV, v, strideUV, base, target, matrix, columns, rows)
         case .rgba: result = cyuv_rgba(y, strideY, u, strideUV, v, strideUV, base, target, matrix, columns, rows)
         }
-        guard result == 0 else { throw .failed("writing a picture", reason: "libyuv refused \(frame.dimensions)") }
+        guard result == 0 else { throw .failed("writing a frame", reason: "libyuv rejected \(frame.dimensions)") }
     }
 }

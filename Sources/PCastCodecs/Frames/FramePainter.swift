@@ -56,7 +56,7 @@ public final class FramePainter {
                 canvas + target.y * stride + target.x * 4, Int32(stride), frame.matrix.number, picture.width,
                 picture.height)
         }
-        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
     }
 
     private func scaled(_ picture: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
@@ -68,7 +68,7 @@ public final class FramePainter {
             picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV, picture.width,
             picture.height, target.planeY, Int32(target.strideY), target.planeU, Int32(target.strideUV), target.planeV,
             Int32(target.strideUV), Int32(size.width), Int32(size.height), isSmaller ? kFilterBox : kFilterBilinear)
-        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
         return target
     }
 }

@@ -10,7 +10,7 @@ public final class FrameReducer {
 
     /// Returns the size of a frame that is scaled down by a factor of at least 1. Both sides are even because of 4:2:0.
     public static func dimensions(of dimensions: Dimensions, reducedBy factor: Int) -> Dimensions {
-        precondition(factor > 0, "the reduction factor must be above 0")
+        precondition(factor > 0, "the reduction factor must be positive")
         guard factor > 1 else { return dimensions }
         let side = { (length: Int) in max(length / factor & ~1, 2) }
         return Dimensions(width: side(dimensions.width), height: side(dimensions.height))
@@ -28,7 +28,7 @@ public final class FrameReducer {
             Int32(frame.strideUV), Int32(frame.dimensions.width), Int32(frame.dimensions.height), target.planeY,
             Int32(target.strideY), target.planeU, Int32(target.strideUV), target.planeV, Int32(target.strideUV),
             Int32(dimensions.width), Int32(dimensions.height), kFilterBox)
-        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
         return target
     }
 }

@@ -36,7 +36,7 @@ public final class FrameRotator {
                 target.planeU, targetUV, target.planeV, targetUV, Int32(width), rows,
                 RotationMode(rawValue: UInt32(turn.degrees)))
         }
-        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
         return target
     }
 }

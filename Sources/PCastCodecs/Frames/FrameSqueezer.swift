@@ -31,7 +31,7 @@ public final class FrameSqueezer {
             canvas.planeY + y * canvas.strideY + x, Int32(canvas.strideY), canvas.planeU + half,
             Int32(canvas.strideUV), canvas.planeV + half, Int32(canvas.strideUV), Int32(width), Int32(height),
             kFilterBox)
-        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
         return canvas
     }
 }

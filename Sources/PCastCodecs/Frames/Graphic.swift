@@ -44,7 +44,7 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
         let packet = AVPacketHolder()
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         guard av_new_packet(packet.pointer, Int32(clamping: bytes.count)) >= 0 else {
-            throw .damaged("a graphic of \(bytes.count) bytes")
+            throw .damaged("an image of \(bytes.count) bytes")
         }
         defer { av_packet_unref(packet.pointer) }
         bytes.withUnsafeBytes {
@@ -59,7 +59,7 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
         }
         let size = Dimensions(width: Int(picture.pointer.pointee.width), height: Int(picture.pointer.pointee.height))
         guard size.width <= most.width, size.height <= most.height else {
-            throw .unsupported("a graphic is at most \(most) pixels, not \(size)")
+            throw .unsupported("an image has at most \(most) pixels, not \(size)")
         }
         return picture
     }
@@ -71,7 +71,7 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
             nil,
             nil, nil)
         defer { sws_freeContext(scaler) }
-        guard let scaler else { throw .unsupported("a graphic of another kind of pixels than PNG has") }
+        guard let scaler else { throw .unsupported("an image whose pixel format PNG does not have") }
         let image = picture.pointer.pointee
         var source: [UnsafePointer<UInt8>?] = [
             UnsafePointer(image.data.0), UnsafePointer(image.data.1), UnsafePointer(image.data.2),

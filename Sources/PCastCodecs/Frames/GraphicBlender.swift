@@ -35,7 +35,7 @@ public final class GraphicBlender {
             strideUV,
             frame.planeV, strideUV, planes.3, strides.3, target.planeY, strideY, target.planeU, strideUV, target.planeV,
             strideUV, Int32(frame.dimensions.width), Int32(frame.dimensions.height))
-        precondition(result == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
         return target
     }
 }
@@ -58,7 +58,7 @@ private final class GraphicLayer {
         let scaled = ARGBScale(
             graphic.pixels, Int32(4 * graphic.dimensions.width), Int32(graphic.dimensions.width),
             Int32(graphic.dimensions.height), colours, Int32(stride), width, height, kFilterBox)
-        precondition(scaled == 0, "libyuv rejected a frame of valid dimensions")
+        precondition(scaled == 0, "libyuv rejects no frame with a valid size")
         ARGBUnattenuate(colours, Int32(stride), colours, Int32(stride), width, height)
         picture.pointer.pointee.format = AV_PIX_FMT_YUVA420P.rawValue
         (picture.pointer.pointee.width, picture.pointer.pointee.height) = (width, height)
@@ -66,7 +66,7 @@ private final class GraphicLayer {
             width, height, AV_PIX_FMT_RGBA, width, height, AV_PIX_FMT_YUVA420P, SWS_BILINEAR, nil, nil, nil)
         defer { sws_freeContext(scaler) }
         guard av_frame_get_buffer(picture.pointer, 0) >= 0, let scaler else {
-            throw .failed("laying a graphic over pictures", reason: "out of memory")
+            throw .failed("blending an image over frames", reason: "out of memory")
         }
         let table = sws_getCoefficients(matrix == .bt709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT)
         sws_setColorspaceDetails(scaler, sws_getCoefficients(SWS_CS_DEFAULT), 1, table, 0, 0, 1 << 16, 1 << 16)

@@ -82,7 +82,7 @@ struct RawFrame {
                     width / 2, height / 2, 128)
             }
             return results[0] | results[1]
-        default: preconditionFailure("\(format) cannot be converted here")
+        default: preconditionFailure("\(format) must be converted by another function")
         }
     }
 
@@ -100,7 +100,7 @@ struct RawFrame {
         case .rgb24: return RAWToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
         case .rgb565: return RGB565ToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
         case .xrgb1555: return ARGB1555ToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
-        default: preconditionFailure("\(format) cannot be converted here")
+        default: preconditionFailure("\(format) must be converted by another function")
         }
     }
 }

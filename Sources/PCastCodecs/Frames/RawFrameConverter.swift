@@ -34,11 +34,11 @@ public final class RawFrameConverter {
         isFullRange: Bool, matrix: MatrixCoefficients = .bt601, captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
         guard let layout = RawFrameLayout(format, dimensions: dimensions, stride: stride) else {
-            throw .damaged("a raw picture of \(dimensions) in \(format) with \(stride) bytes a row")
+            throw .damaged("a raw frame of \(dimensions) in \(format) with \(stride) bytes per row")
         }
         guard bytes.count >= layout.byteCount, let base = bytes.baseAddress else {
             throw .damaged(
-                "a raw picture of \(dimensions) in \(format) takes \(layout.byteCount) bytes, not \(bytes.count)")
+                "a raw frame of \(dimensions) in \(format) has \(layout.byteCount) bytes, not \(bytes.count)")
         }
         let source = RawFrame(format: format, base: base.assumingMemoryBound(to: UInt8.self), layout: layout)
         return try convert(
@@ -59,7 +59,7 @@ public final class RawFrameConverter {
         for row in stride(from: 0, to: dimensions.height, by: step) {
             let strip = FrameStrip(of: frame, row: row, height: min(step, dimensions.height - row))
             guard convert(source, into: strip) == 0 else {
-                throw .failed("converting a raw picture", reason: "libyuv refused \(source.format) of \(dimensions)")
+                throw .failed("converting a raw frame", reason: "libyuv rejected \(source.format) of \(dimensions)")
             }
             if isBroughtToLimited { LimitedRange.compress(strip) }
         }

@@ -18,7 +18,7 @@ public enum StillImage {
         switch ending {
         case "png": format = .png
         case "jpg", "jpeg": format = .jpeg
-        default: throw .unsupported("a screenshot ends with .png, .jpg or .jpeg, not “\(path)”")
+        default: throw .unsupported("“\(path)” is not a supported image: use a file that ends in .png, .jpg or .jpeg")
         }
         let bytes = try encode(frame, as: format)
         guard let file = fopen(path, "wb") else { throw .cannotWrite(path, reason: String(cString: strerror(errno))) }

@@ -17,12 +17,12 @@ public enum PassThroughObstacle: Error, Hashable, Sendable, CustomStringConverti
     /// The description for display.
     public var description: String {
         switch self {
-        case .codec(let name): "the video is coded in \(name), not in H.264"
-        case .hasReordering: "the video has B-frames: make the source leave them out to save the encoding"
-        case .profile(let profile): "the video is H.264 in its \(profile) profile, which few viewers decode"
+        case .codec(let name): "the video is encoded as \(name), not as H.264"
+        case .hasReordering: "the video has B-frames: disable them at the source to avoid encoding again"
+        case .profile(let profile): "the video has the H.264 profile \(profile), which few viewers can decode"
         case .interlaced: "the video is interlaced"
-        case .rotated: "the video is to be shown turned"
-        case .anamorphic: "the pixels of the video are not square"
+        case .rotated: "the video is rotated"
+        case .anamorphic: "the video's pixels are not square"
         }
     }
 }

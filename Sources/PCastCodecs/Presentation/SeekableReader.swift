@@ -80,7 +80,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         selected[.sound] = (sounds.first(where: \.isDefault) ?? sounds.first)?.id
         selected[.metadata] = together.first { $0.medium == .metadata }?.id
         guard selected[.picture] != nil || selected[.sound] != nil else {
-            throw .notPlayable(reason: "neither pictures nor sound that can be decoded")
+            throw .notPlayable(reason: "neither video nor audio that can be decoded")
         }
         duration = input.duration
         isEstimated = input.isDurationEstimated
@@ -117,7 +117,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
             discard()
             if isAtEnd {
                 guard hasGivenAny else {
-                    throw .notPlayable(reason: source?.indexObstacle ?? "nothing in it could be decoded")
+                    throw .notPlayable(reason: source?.indexObstacle ?? "none of its media could be decoded")
                 }
                 return nil
             }

@@ -36,7 +36,7 @@ final class AVVideoDecoder {
 
     func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
         if needsKeyFrame {
-            guard frame.isKeyFrame else { throw .damaged("a key frame is needed first") }
+            guard frame.isKeyFrame else { throw .damaged("a key frame is required first") }
             // Reopens the decoder: libavcodec's H.264 decoder, if flushed after an incomplete slice, draws parts of the
             // lost frame into the next one.
             if next > 0 { context = try Self.open(codec) }
@@ -75,7 +75,7 @@ final class AVVideoDecoder {
         defer { av_frame_unref(picture.pointer) }
         guard picture.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
             picture.pointer.pointee.decode_error_flags == 0
-        else { throw .damaged("a picture with errors") }
+        else { throw .damaged("a frame with errors") }
         guard let source = pending.removeValue(forKey: picture.pointer.pointee.pts) else { return true }
         pictures.append(
             try converter.convert(picture.pointer, captureTime: source.captureTime, timestamp: source.timestamp))

@@ -61,7 +61,7 @@ public final class MJPEGDecoder {
     /// marker can occur within entropy-coded data (ITU-T T.81, section B.1.1.5).
     private static func whole(_ bytes: UnsafeRawBufferPointer) throws(CodecError) -> UnsafeRawBufferPointer {
         guard bytes.count >= 4, bytes[0] == 0xFF, bytes[1] == 0xD8 else {
-            throw .damaged("a JPEG picture without its beginning")
+            throw .damaged("a JPEG frame without its start")
         }
         var end = bytes.count - 2
         while end >= 2 {
@@ -70,26 +70,26 @@ public final class MJPEGDecoder {
             }
             end -= 1
         }
-        throw .damaged("a JPEG picture without its end")
+        throw .damaged("a JPEG frame without its end")
     }
 
     /// Decodes the bytes to `picture`.
     private func read(_ bytes: UnsafeRawBufferPointer) throws(CodecError) {
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         let allocated = av_new_packet(packet.pointer, Int32(clamping: bytes.count))
-        guard allocated >= 0 else { throw .damaged("a JPEG picture of \(bytes.count) bytes") }
+        guard allocated >= 0 else { throw .damaged("a JPEG frame of \(bytes.count) bytes") }
         defer { av_packet_unref(packet.pointer) }
         UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: bytes)
         packet.pointer.pointee.pts = 0
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
-        guard sent >= 0 else { throw .damaged("a JPEG picture: \(CodecError.reason(sent))") }
+        guard sent >= 0 else { throw .damaged("a JPEG frame: \(CodecError.reason(sent))") }
         let received = avcodec_receive_frame(context.pointer, picture.pointer)
-        guard received >= 0 else { throw .damaged("a JPEG picture: \(CodecError.reason(received))") }
+        guard received >= 0 else { throw .damaged("a JPEG frame: \(CodecError.reason(received))") }
         guard picture.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
             picture.pointer.pointee.decode_error_flags == 0
         else {
             av_frame_unref(picture.pointer)
-            throw .damaged("a JPEG picture with errors")
+            throw .damaged("a JPEG frame with errors")
         }
     }
 
@@ -97,7 +97,7 @@ public final class MJPEGDecoder {
         let image = picture.pointer.pointee
         let dimensions = Dimensions(width: Int(image.width) & ~1, height: Int(image.height) & ~1)
         guard dimensions.width > 0, dimensions.height > 0 else {
-            throw .damaged("a JPEG picture of \(image.width)x\(image.height)")
+            throw .damaged("a JPEG frame of \(image.width)x\(image.height)")
         }
         let format: RawPixelFormat? =
             switch AVPixelFormat(image.format) {

@@ -7,7 +7,7 @@ public struct DatagramPattern: Hashable, Sendable {
 
     /// Creates a pattern. Traps if `value` has a bit that `mask` does not have, because no datagram would match.
     public init(mask: UInt16, value: UInt16) {
-        precondition(value & ~mask == 0, "no datagram can match this pattern")
+        precondition(value & ~mask == 0, "the pattern must be satisfiable")
         self.mask = mask
         self.value = value
     }

@@ -53,7 +53,7 @@ extension Records {
             ).map { row in (row["context"] as String, Array(row["secret"] as Data)) }
         }
         for (context, sealed) in all where key.open(sealed, for: Self.context(context)) == nil {
-            throw RecordsError.key(path: keyPath, reason: "they were sealed with another")
+            throw RecordsError.key(path: keyPath, reason: "the secrets were encrypted with another key")
         }
     }
 

@@ -18,14 +18,14 @@ public enum RecordsError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error and its remedy in English.
     public var description: String {
         switch self {
-        case .full(let path): "the disk is full: nothing more can be written to \(path)"
+        case .full(let path): "the disk is full, so \(path) cannot be written: free some space"
         case .corrupt(let path, let reason):
-            "\(path) is damaged (\(reason)): restore it from a copy, or move it away to begin anew"
+            "\(path) is corrupt (\(reason)): restore it from a backup, or move it away to start with an empty one"
         case .inaccessible(let path, let reason): "\(path) cannot be used: \(reason)"
-        case .inUse(let path): "another platform keeps its records in \(path): give each a directory of its own"
-        case .newer(let path): "\(path) was written by a later version of this program: use that one"
-        case .key(let path, let reason): "the key \(path) does not open the secrets in the records: \(reason)"
-        case .rejected(let reason): "a record was refused: \(reason)"
+        case .inUse(let path): "another platform uses \(path): give each platform its own directory"
+        case .newer(let path): "\(path) was written by a later version of this program: use that version"
+        case .key(let path, let reason): "the key \(path) does not decrypt the secrets in the database: \(reason)"
+        case .rejected(let reason): "the database rejected a change: \(reason)"
         }
     }
 

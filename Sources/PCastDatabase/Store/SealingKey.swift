@@ -23,7 +23,7 @@ public struct SealingKey: Sendable {
         // Encryption fails only for invalid sizes of key or nonce.
         guard let box = try? AES.GCM.seal(secret, using: key, authenticating: Array(context.utf8)),
             let bytes = box.combined
-        else { preconditionFailure("AES-GCM rejected a key of 256 bits") }
+        else { preconditionFailure("AES-GCM must accept a key of 256 bits") }
         return Array(bytes)
     }
 
@@ -44,7 +44,7 @@ public struct SealingKey: Sendable {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT else { throw .inaccessible(path: path, reason: String(cString: strerror(errno))) }
-            guard mayMake else { throw .key(path: path, reason: "it is missing; put it back, or name it") }
+            guard mayMake else { throw .key(path: path, reason: "it is missing; restore it, or set --data-key") }
             return try make(path)
         }
         defer { close(descriptor) }
@@ -52,7 +52,7 @@ public struct SealingKey: Sendable {
         let count = max(read(descriptor, &bytes, bytes.count), 0)
         let text = String(decoding: bytes[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
         guard let key = Base64.decode(text).flatMap({ SealingKey($0) }) else {
-            throw .key(path: path, reason: "it is not 32 bytes in base 64")
+            throw .key(path: path, reason: "it is not 32 bytes in Base64")
         }
         return key
     }

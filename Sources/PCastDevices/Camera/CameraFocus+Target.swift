@@ -14,7 +14,7 @@ extension CameraFocus {
             ?? settings.region(control, which: CV4L2_WHICH_DEFAULT)
             ?? SensorRegion(width: size.width, height: size.height)
         guard settings.set(control, target.map(sensor.around) ?? sensor) else {
-            return "the camera does not take the region of interest"
+            return "the camera rejects the region of interest"
         }
         let automatic = Int32(CV4L2_CID_REGION_OF_INTEREST_AUTO)
         if let control = settings.list.settable(automatic), control.offers(Int64(CV4L2_REGION_OF_INTEREST_AUTO_FOCUS)) {

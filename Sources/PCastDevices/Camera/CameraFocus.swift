@@ -55,8 +55,8 @@ struct CameraFocus: Sendable {
     private mutating func begin(_ mode: AutoFocusMode, _ now: Instant, _ settings: inout ControlSettings) -> String? {
         switch mode {
         case .automatic: return release(&settings)
-        case .continuous: return follow(&settings) ? nil : "the camera does not focus of itself"
-        case .locked: return lock(&settings) ? nil : "the camera cannot hold its focus"
+        case .continuous: return follow(&settings) ? nil : "the camera has no autofocus"
+        case .locked: return lock(&settings) ? nil : "the camera cannot lock its focus"
         case .autoThenLocked: return begin(now, &settings)
         }
     }
@@ -92,10 +92,10 @@ struct CameraFocus: Sendable {
         if settings.list.settable(V4L2_CID_AUTO_FOCUS_START) != nil {
             // A single search during continuous focus is undefined (V4L2 documentation, camera control reference).
             _ = settings.set(V4L2_CID_FOCUS_AUTO, 0)
-            guard settings.press(V4L2_CID_AUTO_FOCUS_START) else { return "the camera does not begin to focus" }
+            guard settings.press(V4L2_CID_AUTO_FOCUS_START) else { return "the camera does not start autofocus" }
             search = .once(until: now + Self.longestSearch)
         } else {
-            guard settings.set(V4L2_CID_FOCUS_AUTO, 1) else { return "the camera does not focus of itself" }
+            guard settings.set(V4L2_CID_FOCUS_AUTO, 1) else { return "the camera has no autofocus" }
             search = .following(until: now + Self.followingLength)
         }
         state = .searching
@@ -138,14 +138,14 @@ struct CameraFocus: Sendable {
     mutating func move(to nearness: Double, _ settings: inout ControlSettings) -> String? {
         guard mode != .locked else { return "the focus is locked" }
         guard let control = settings.list.settable(V4L2_CID_FOCUS_ABSOLUTE) else {
-            return "the camera's focus cannot be moved"
+            return "the camera's focus cannot be set"
         }
         cancelSearch(&settings)
         _ = settings.set(V4L2_CID_FOCUS_AUTO, 0)
         let steps = Double(control.maximum - control.minimum) / Double(max(control.step, 1))
         let value = control.minimum + Int64((nearness * steps).rounded()) * max(control.step, 1)
         guard settings.set(V4L2_CID_FOCUS_ABSOLUTE, min(value, control.maximum)) else {
-            return "the camera does not move its focus"
+            return "the camera rejects the focus position"
         }
         state = .locked
         return nil

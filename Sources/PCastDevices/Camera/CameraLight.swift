@@ -16,7 +16,7 @@ struct CameraLight: Sendable {
     mutating func apply(_ mode: FlashMode, _ settings: inout ControlSettings) -> String? {
         guard CameraFeatures.hasTorch(settings.list) else {
             // Without a light, the other modes are satisfied.
-            return mode == .alwaysOn ? "the camera has no light that stays on" : nil
+            return mode == .alwaysOn ? "the camera has no torch" : nil
         }
         if self.mode != mode { meter = LightMeter() }
         self.mode = mode
@@ -25,7 +25,7 @@ struct CameraLight: Sendable {
         case .alwaysOn: return turn(true, &settings)
         case .automatic:
             let failure = turn(isMetered && meter.isOn, &settings)
-            return isMetered ? failure : "coded pictures are passed on unseen, so how dark it is cannot be told"
+            return isMetered ? failure : "the brightness is unknown, because encoded frames are not decoded"
         }
     }
 
@@ -43,10 +43,10 @@ struct CameraLight: Sendable {
     private mutating func turn(_ wish: Bool, _ settings: inout ControlSettings) -> String? {
         let value = wish ? V4L2_FLASH_LED_MODE_TORCH : V4L2_FLASH_LED_MODE_NONE
         guard settings.set(V4L2_CID_FLASH_LED_MODE, Int64(value.rawValue)) else {
-            return "the camera does not turn its light \(wish ? "on" : "off")"
+            return "the camera does not turn its torch \(wish ? "on" : "off")"
         }
         isOn = wish
         guard wish, let fault = settings.value(V4L2_CID_FLASH_FAULT), fault != 0 else { return nil }
-        return "the camera's light reports a fault (\(fault))"
+        return "the camera's torch reports a fault (\(fault))"
     }
 }

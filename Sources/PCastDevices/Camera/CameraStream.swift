@@ -187,7 +187,7 @@ final class CameraStream: @unchecked Sendable {
         if silence.length(at: now) > .milliseconds(Int64(Self.timeout)), !node.isThere {
             return .vanished("\(name) was unplugged")
         }
-        return silence.isTooLong(at: now) ? restart(because: "it gives no pictures") : nil
+        return silence.isTooLong(at: now) ? restart(because: "it delivers no frames") : nil
     }
 
     /// Handles an error that poll reported without an error from dequeuing.

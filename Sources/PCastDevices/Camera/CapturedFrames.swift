@@ -93,7 +93,7 @@ final class CapturedFrames {
         }
         guard differing == picture.dimensions else {
             differing = picture.dimensions
-            throw .damaged("a picture of \(picture.dimensions) among those of \(dimensions)")
+            throw .damaged("a frame of \(picture.dimensions) among frames of \(dimensions)")
         }
         dimensions = picture.dimensions
         differing = nil

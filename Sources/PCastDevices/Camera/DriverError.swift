@@ -22,7 +22,7 @@ struct DriverError: Error, Hashable {
         case EBUSY: .busy(name)
         case EACCES, EPERM: .forbidden(name, group: NodePermissions.group(of: path))
         case _ where isAbsence: .notFound(name, lookedIn: path)
-        case ENOSPC: .faulty(name, reason: "its bus has no room for so many bytes: ask for a smaller picture")
+        case ENOSPC: .faulty(name, reason: "the USB bus has not enough bandwidth: request a smaller size or frame rate")
         default: .faulty(name, reason: "\(call) failed: \(Self.text(number))")
         }
     }

@@ -5,18 +5,18 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
     ) {
         let flash = SettingAim(aims[.flashMode]).settle(
             [.flashMode(.automatic)] + Self.ordered(capabilities.flashModes.union([.alwaysOff])).map { .flashMode($0) },
-            instead: nil, lack: "it has no light")
+            instead: nil, lack: "it has no flash")
         let modes = capabilities.autoFocusModes
         let focus = SettingAim(aims[.autoFocusMode]).settle(
             [.autoFocusMode(.automatic)] + Self.ordered(modes).map { .autoFocusMode($0) },
-            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it cannot focus that way")
+            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it does not support this focus mode")
         let targetAim = aims[.autoFocusTarget]
         let target = SettingAim(targetAim).settle(
-            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it takes no target")
+            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it has no focus target")
         let rotation = SettingAim(aims[.videoSourceRotationMode]).settle(
             [.rotationMode(.automatic), .rotationMode(.followUIRotation)]
                 + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
-            instead: .rotationMode(.followUIRotation), lack: "it cannot tell how it is held")
+            instead: .rotationMode(.followUIRotation), lack: "it does not report its orientation")
         var configuration = VideoConfiguration(
             encoding: format.encoding, dimensions: format.dimensions, frameRate: format.frameRate)
         if case .flashMode(let mode) = flash.value { configuration.flashMode = mode }

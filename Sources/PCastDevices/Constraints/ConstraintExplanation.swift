@@ -63,11 +63,11 @@ extension ConstraintExplanation.Candidate: CustomStringConvertible {
     }
 
     private var fitness: String {
-        guard unmetDemands.isEmpty else { return "cannot meet \(unmetDemands.joined(separator: ", "))" }
+        guard unmetDemands.isEmpty else { return "cannot satisfy \(unmetDemands.joined(separator: ", "))" }
         let parts = DeviceCapability.allCases.compactMap { capability in
             distances[capability].map { "\(capability.rawValue) \(ConstraintNumber.rounded($0))" }
         }
-        guard !parts.isEmpty else { return "nothing was wished" }
+        guard !parts.isEmpty else { return "no constraints were given" }
         return "distance \(ConstraintNumber.rounded(distance)) (\(parts.joined(separator: ", ")))"
     }
 }

@@ -31,7 +31,8 @@ extension ConstraintFailure: CustomStringConvertible {
     public var description: String {
         let demand = "\(capability.rawValue) \(constraint)"
         let along = contradiction.map { ", which contradicts \(capability.rawValue) \($0)" } ?? ""
-        guard let nearest else { return "no device has what is demanded: \(demand)\(along)." }
-        return "no device has what is demanded: \(demand)\(along); the nearest that could be had is \(nearest)."
+        guard let nearest else { return "no device satisfies the required constraint \(demand)\(along)." }
+        return
+            "no device satisfies the required constraint \(demand)\(along); the nearest available value is \(nearest)."
     }
 }

@@ -3,15 +3,15 @@ extension DeviceConstraint.Value {
     init(_ text: String, of capability: DeviceCapability) throws(ConstraintRefusal) {
         switch capability {
         case .width, .height:
-            guard let number = Int(text), number > 0 else { throw ConstraintRefusal("it takes a number of pixels") }
+            guard let number = Int(text), number > 0 else { throw ConstraintRefusal("its value is a number of pixels") }
             self = .number(Double(number))
         case .frameRate:
             guard let number = Double(text), ConstraintNumber.isUsable(number) else {
-                throw ConstraintRefusal("it takes a number of pictures a second, such as 30 or 29.97")
+                throw ConstraintRefusal("its value is a number of frames per second, such as 30 or 29.97")
             }
             self = .number(number)
         case .deviceID:
-            guard !text.isEmpty else { throw ConstraintRefusal("it takes the identifier of a device") }
+            guard !text.isEmpty else { throw ConstraintRefusal("its value is the ID of a device") }
             self = .text(text)
         case .autoFocusTarget: self = .focusTarget(try Self.target(text))
         case .facingMode: self = .facingMode(try Self.word(text))
@@ -29,7 +29,7 @@ extension DeviceConstraint.Value {
         -> Word
     {
         guard let word = Word(rawValue: text) else {
-            throw ConstraintRefusal("it takes one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw ConstraintRefusal("its value is one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         return word
     }
@@ -37,7 +37,7 @@ extension DeviceConstraint.Value {
     private static func target(_ text: String) throws(ConstraintRefusal) -> FocusTarget {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
         guard parts.count == 2, let x = parts[0], let y = parts[1], let target = FocusTarget(x: x, y: y) else {
-            throw ConstraintRefusal("it takes X,Y from 0,0 at the top left to 1,1 at the bottom right")
+            throw ConstraintRefusal("its value is X,Y from 0,0 (top left) to 1,1 (bottom right)")
         }
         return target
     }

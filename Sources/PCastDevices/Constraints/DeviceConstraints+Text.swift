@@ -38,9 +38,9 @@ extension DeviceConstraints {
         let all = DeviceCapability.allCases.filter { $0.mediaTypes.contains(mediaType) }
         guard let name = left.first, let capability = all.first(where: { $0.words.contains(String(name)) }) else {
             let words = all.flatMap(\.words).joined(separator: ", ")
-            throw ConstraintRefusal("of \(mediaType.rawValue) there are the capabilities \(words)")
+            throw ConstraintRefusal("the capabilities of \(mediaType.rawValue) are \(words)")
         }
-        guard sides.count == 2 else { throw ConstraintRefusal("a constraint is \(name)=VALUE or \(name):KIND=VALUE") }
+        guard sides.count == 2 else { throw ConstraintRefusal("write it as \(name)=VALUE or \(name):KIND=VALUE") }
         let word = left.count == 2 ? String(left[1]) : DeviceConstraint.Kind.ideal.rawValue
         guard let kind = capability.kinds.first(where: { $0.rawValue == word }) else {
             throw ConstraintRefusal(

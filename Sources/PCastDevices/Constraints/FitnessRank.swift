@@ -37,7 +37,7 @@ extension FitnessRank: Comparable {
     /// Returns the reason why this rank precedes another, for display.
     func advantage(over other: FitnessRank) -> String {
         guard let step = Step.allCases.first(where: { $0.compare(self, other) != 0 }) else { return Step.order.reason }
-        return step == .unmetDemands && unmetDemands > 0 ? "it misses fewer demands" : step.reason
+        return step == .unmetDemands && unmetDemands > 0 ? "it fails fewer required constraints" : step.reason
     }
 
     private enum Step: CaseIterable {
@@ -63,18 +63,18 @@ extension FitnessRank: Comparable {
 
         var reason: String {
             switch self {
-            case .unmetDemands: "it meets every demand"
-            case .missed: "it misses the demands by less"
-            case .deviceDistance: "it was asked for by its identifier"
-            case .deviceKind: "hardware goes before all else, and what shows something before nothing"
-            case .distance: "it is nearer to what was wished"
+            case .unmetDemands: "it satisfies all required constraints"
+            case .missed: "it is nearer to the required constraints"
+            case .deviceDistance: "it was requested by its ID"
+            case .deviceKind: "hardware is preferred, then sources with content"
+            case .distance: "it is nearer to the ideal constraints"
             case .doubledChannels: "it has two channels of its own"
-            case .order: "both serve alike, and it comes first"
+            case .order: "both are equal, and it is listed first"
             case .defaults: "it is nearer to 1280x720 at 30"
-            case .encodingCost: "its encoding costs less of a processor"
-            case .area: "its pictures are larger"
-            case .deviation: "its rate is nearer to what was named"
-            case .rate: "it has more pictures a second"
+            case .encodingCost: "its encoding uses less CPU time"
+            case .area: "its frames are larger"
+            case .deviation: "its frame rate is nearer to the requested one"
+            case .rate: "it has a higher frame rate"
             }
         }
     }

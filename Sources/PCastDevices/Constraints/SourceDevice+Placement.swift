@@ -6,12 +6,12 @@ extension SourceDevice {
         return [
             SettingAim(aims[.facingMode]).settle(
                 [.facingMode(info.facingMode)], instead: isFacingKnown ? .facingMode(info.facingMode) : nil,
-                lack: isFacingKnown ? "it faces the \(info.facingMode.rawValue)" : "nobody knows where it faces"),
+                lack: isFacingKnown ? "its facing mode is \(info.facingMode.rawValue)" : "its facing mode is unknown"),
             SettingAim(aims[.location]).settle(
                 [.location(info.location)], instead: isLocationKnown ? .location(info.location) : nil,
-                lack: isLocationKnown ? "it is the \(info.location.rawValue) one" : "nobody knows where it is mounted"),
+                lack: isLocationKnown ? "its location is \(info.location.rawValue)" : "its location is unknown"),
             SettingAim(aims[.deviceID]).settle(
-                [.text(info.id)], instead: .text(info.id), lack: "it is not available; \(info.id) is used"),
+                [.text(info.id)], instead: .text(info.id), lack: "it is unavailable; \(info.id) is used"),
         ].map(\.fit)
     }
 }

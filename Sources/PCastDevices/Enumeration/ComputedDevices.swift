@@ -6,7 +6,7 @@ enum ComputedDevices {
     static let null = "null"
 
     static func list(_ mediaType: MediaType) -> [SourceDevice] {
-        let (test, nothing) = mediaType == .video ? ("Test picture", "Black picture") : ("Clapper", "Silence")
+        let (test, nothing) = mediaType == .video ? ("Test pattern", "Black video") : ("Clapper", "Silence")
         return [
             device(synthetic, test, .synthetic, mediaType), device(null, nothing, .null, mediaType),
         ]

@@ -90,9 +90,9 @@ public enum SourceDevices {
         case .screen(let id): return try all(.systemOutput).filter { id == nil || $0.info.id == id }
         case .synthetic: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .synthetic }
         case .null: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .null }
-        case .camera: throw .unusable("\(source)", reason: "a camera has no sound")
-        case .microphone: throw .unusable("\(source)", reason: "a microphone has no picture")
-        case .uri: throw .unusable("\(source)", reason: "a file or an address is opened as it is")
+        case .camera: throw .unusable("\(source)", reason: "a camera has no audio")
+        case .microphone: throw .unusable("\(source)", reason: "a microphone has no video")
+        case .uri: throw .unusable("\(source)", reason: "a file or a URI has no options")
         }
     }
 

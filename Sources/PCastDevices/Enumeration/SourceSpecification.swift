@@ -19,11 +19,11 @@ public enum SourceSpecification: Hashable, Sendable {
     public init(_ text: String) throws(DeviceError) {
         guard !text.isEmpty else { throw .unusable(text, reason: "it is empty") }
         guard text.utf8.count <= 4_096, !text.utf8.contains(0) else {
-            throw .unusable(String(text.prefix(32)), reason: "it is no path or URI")
+            throw .unusable(String(text.prefix(32)), reason: "it is neither a path nor a URI")
         }
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let rest = parts.count > 1 && !parts[1].hasPrefix("//") ? String(parts[1]) : nil
-        if parts.count > 1, rest == "" { throw .unusable(text, reason: "nothing follows the colon") }
+        if parts.count > 1, rest == "" { throw .unusable(text, reason: "the ID after the colon is missing") }
         switch parts[0] {
         case "camera": self = .camera(id: rest)
         case "microphone": self = .microphone(id: rest)

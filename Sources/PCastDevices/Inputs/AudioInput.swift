@@ -104,7 +104,7 @@ public final class AudioInput: AudioSource {
     /// `DeviceError.unusable` for a file or an address.
     public func apply(_ request: AudioRequest) throws(DeviceError) {
         guard let former = selection else {
-            throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or an address stays as it is")
+            throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or a URI cannot be changed")
         }
         let selection = try SourceDevices.select(request)
         if selection.device.info.id != former.device.info.id
@@ -127,7 +127,7 @@ public final class AudioInput: AudioSource {
     ) -> @Sendable () throws(DeviceError) -> any MediaSource<AudioFrame> {
         @Sendable func open() throws(DeviceError) -> any MediaSource<AudioFrame> {
             guard let selection else {
-                throw .unusable("\(request.source)", reason: "a file or an address is opened once")
+                throw .unusable("\(request.source)", reason: "a file or a URI cannot be reopened")
             }
             let source = try SourceDevices.open(selection)
             current.withLock { $0.source = source }

@@ -296,7 +296,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
                 if isBack() { return }
             }
             if now.instant - began > timeout {
-                return finish(.failed("\(reason), and it did not come back within \(timeout)"))
+                return finish(.failed("\(reason), and it did not return within \(timeout)"))
             }
             beat = beat + standIn.interval
         }

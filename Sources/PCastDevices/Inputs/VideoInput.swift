@@ -84,7 +84,7 @@ public final class VideoInput: VideoSource {
         var unmet = current.withLock { current in
             (current.selection?.unmet ?? [:]).merging(current.unmet) { wish, _ in wish }
         }
-        if rotation.isUnmet { unmet[.videoSourceRotationMode] = "there is no accelerometer to follow" }
+        if rotation.isUnmet { unmet[.videoSourceRotationMode] = "there is no accelerometer" }
         return unmet
     }
 
@@ -150,7 +150,7 @@ public final class VideoInput: VideoSource {
     public func apply(_ request: VideoRequest) throws(DeviceError) {
         let (former, passedThrough) = current.withLock { ($0.selection, $0.request.passesThrough) }
         guard let former else {
-            throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or an address stays as it is")
+            throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or a URI cannot be changed")
         }
         let selection = try SourceDevices.select(request)
         let isSameDevice = selection.device.info.id == former.device.info.id
@@ -209,7 +209,7 @@ public final class VideoInput: VideoSource {
     ) -> @Sendable () throws(DeviceError) -> any MediaSource<VideoSample> {
         @Sendable func open() throws(DeviceError) -> any MediaSource<VideoSample> {
             guard let selection else {
-                throw .unusable("\(request.source)", reason: "a file or an address is opened once")
+                throw .unusable("\(request.source)", reason: "a file or a URI cannot be reopened")
             }
             let source = try SourceDevices.open(aimed(selection, request, rotation), request)
             current.withLock { $0.source = source }

@@ -48,7 +48,7 @@ final class MicrophoneCapture: @unchecked Sendable {
             }
             return nil
         } catch {
-            return error.isVanished ? .vanished("it is no longer there") : .failed(error.reason)
+            return error.isVanished ? .vanished("it was disconnected") : .failed(error.reason)
         }
     }
 
@@ -117,7 +117,7 @@ final class MicrophoneCapture: @unchecked Sendable {
     private func restart() throws(PCMFailure) -> Bool {
         counts.withLock { $0.xruns += 1 }
         if MonotonicClock.now() - lastSound > Self.giveUpAfter {
-            throw PCMFailure(call: "it gives no sound", code: -ETIMEDOUT)
+            throw PCMFailure(call: "it delivers no audio", code: -ETIMEDOUT)
         }
         try pcm.start()
         timeline.restart()

@@ -78,7 +78,7 @@ public final class MicrophoneSource: AudioSource {
     public func apply(_ configuration: AudioConfiguration) -> [DeviceCapability: String] {
         let pattern = configuration.polarPattern
         if pattern == .automatic || mixer?.select(pattern) == true { return [:] }
-        return [.polarPattern: "the sound card has no control that switches to \(pattern.rawValue)"]
+        return [.polarPattern: "the sound card has no control for the polar pattern \(pattern.rawValue)"]
     }
 
     /// The statistics since `start`.

@@ -31,7 +31,7 @@ struct PCMFailure: Error {
         // EBUSY comes from configuring the device, not from opening it. Some plugins report EAGAIN instead in
         // non-blocking mode.
         case -EBUSY, -EAGAIN: .busy(device)
-        case -ECONNREFUSED, -EHOSTDOWN: .faulty(device, reason: "its sound server does not answer")
+        case -ECONNREFUSED, -EHOSTDOWN: .faulty(device, reason: "its sound server does not respond")
         case _ where isVanished: .notFound(device, lookedIn: "/dev/snd")
         default: .faulty(device, reason: reason)
         }

@@ -6,7 +6,7 @@ extension DeviceRule {
         var rules: [DeviceRule] = []
         for member in try file.members("a file of device rules") {
             guard member.name == "rules" else { throw member.unknown(["rules"]) }
-            guard case .array(let elements) = member.value.content else { throw member.refusal("takes a list, [ ]") }
+            guard case .array(let elements) = member.value.content else { throw member.refusal("must be a list, [ ]") }
             for element in elements { rules.append(try DeviceRule(element)) }
         }
         return rules
@@ -15,7 +15,7 @@ extension DeviceRule {
     private init(_ value: JSON5Value) throws(JSON5Error) {
         let members = try value.members("a rule")
         guard let match = members.first(where: { $0.name == "match" }) else {
-            throw JSON5Error(line: value.line, reason: "a rule says by “match” which devices it is about")
+            throw JSON5Error(line: value.line, reason: "a rule requires “match”, which selects its devices")
         }
         self.init(pattern: try DevicePattern(match))
         let accepted = ["match", "facingMode", "location", "polarPattern", "name", "mountingTurns", "hidden"]
@@ -39,7 +39,7 @@ extension DeviceRule {
 
     private func require(_ mediaType: MediaType, for member: JSON5Member) throws(JSON5Error) {
         guard pattern.mediaType == nil || pattern.mediaType == mediaType else {
-            throw member.refusal("is of \(mediaType.rawValue) devices, and the rule is of others")
+            throw member.refusal("applies to \(mediaType.rawValue) devices, but the rule is for another media type")
         }
     }
 }
@@ -58,6 +58,6 @@ extension DevicePattern {
             default: throw member.unknown(["media", "vendor", "product", "serial", "name", "id"])
             }
         }
-        guard !isEmpty else { throw match.refusal("names nothing: for every device, write name: \"*\"") }
+        guard !isEmpty else { throw match.refusal("is empty: to match every device, write name: \"*\"") }
     }
 }

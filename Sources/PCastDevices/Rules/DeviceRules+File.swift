@@ -32,7 +32,7 @@ extension DeviceRules {
     /// Reads a JSON5 file. Throws `DeviceRulesError`.
     public init(file path: String) throws(DeviceRulesError) {
         guard let text = try Self.text(of: path) else {
-            throw DeviceRulesError(file: path, line: nil, reason: "there is no such file")
+            throw DeviceRulesError(file: path, line: nil, reason: "the file does not exist")
         }
         try self.init(text: text, file: path)
     }
@@ -61,7 +61,7 @@ extension DeviceRules {
             count += read
         }
         guard count <= largestFile, let text = String(validating: bytes[..<count], as: UTF8.self) else {
-            throw DeviceRulesError(file: path, line: nil, reason: "it is larger than 64 KiB, or no text in UTF-8")
+            throw DeviceRulesError(file: path, line: nil, reason: "it is larger than 64 KiB, or not UTF-8")
         }
         return text
     }

@@ -13,12 +13,12 @@ extension JSON5Reader {
             advance()
             if scalar == "\\" { try escape(into: &text) } else { text.append(scalar) }
         }
-        throw refusal("a string has no end on its line")
+        throw refusal("a string is not terminated on its line")
     }
 
     /// Parses the text after a backslash.
     private mutating func escape(into text: inout String.UnicodeScalarView) throws(JSON5Error) {
-        guard let scalar = peek else { throw refusal("a string has no end") }
+        guard let scalar = peek else { throw refusal("a string is not terminated") }
         advance()
         switch scalar {
         case "b": text.append("\u{8}")
@@ -30,7 +30,7 @@ extension JSON5Reader {
         case "0": text.append("\0")
         case "x": text.append(try scalar16(digits: 2))
         case "u": text.append(try scalar16(digits: 4))
-        case "1"..."9": throw refusal("“\\\(scalar)” means nothing in a string")
+        case "1"..."9": throw refusal("“\\\(scalar)” is not a valid escape sequence")
         case "\r": _ = take("\n")
         case _ where scalar.endsLine: break
         default: text.append(scalar)
@@ -41,11 +41,11 @@ extension JSON5Reader {
     private mutating func scalar16(digits: Int) throws(JSON5Error) -> Unicode.Scalar {
         let high = try hexadecimal(digits: digits)
         if let scalar = Unicode.Scalar(high) { return scalar }
-        guard high < 0xDC00, take("\\"), take("u") else { throw refusal("half a character stands in a string") }
+        guard high < 0xDC00, take("\\"), take("u") else { throw refusal("a string contains a lone surrogate") }
         let low = try hexadecimal(digits: 4)
         guard (0xDC00...0xDFFF).contains(low),
             let scalar = Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + low - 0xDC00)
-        else { throw refusal("half a character stands in a string") }
+        else { throw refusal("a string contains a lone surrogate") }
         return scalar
     }
 
@@ -68,10 +68,10 @@ extension JSON5Reader {
         let text = text(from: start)
         let digits = text.drop { $0 == "+" || $0 == "-" }
         let sign = text.hasPrefix("-") ? -1.0 : 1.0
-        guard text.count - digits.count <= 1 else { throw refusal("“\(text)” is no number") }
+        guard text.count - digits.count <= 1 else { throw refusal("“\(text)” is not a number") }
         if digits.hasPrefix("0x") || digits.hasPrefix("0X") {
             guard let number = UInt64(digits.dropFirst(2), radix: 16), digits.dropFirst(2).first != "+" else {
-                throw refusal("“\(text)” is no number")
+                throw refusal("“\(text)” is not a number")
             }
             return sign * Double(number)
         }
@@ -79,7 +79,7 @@ extension JSON5Reader {
         let decimals = digits.drop { $0.isNumber || $0 == "." }
         guard !isPadded, digits != ".", decimals.isEmpty || decimals.first == "e" || decimals.first == "E",
             let number = Double(Self.completed(digits)), number.isFinite
-        else { throw refusal("“\(text)” is no number") }
+        else { throw refusal("“\(text)” is not a number") }
         return sign * number
     }
 

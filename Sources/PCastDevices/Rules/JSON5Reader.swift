@@ -24,7 +24,7 @@ struct JSON5Reader {
     private mutating func value(depth: Int) throws(JSON5Error) -> JSON5Value {
         try skipBlanks()
         let start = line
-        guard depth < Self.largestDepth else { throw refusal("brackets stand in brackets too often") }
+        guard depth < Self.largestDepth else { throw refusal("brackets are nested too deeply") }
         guard let scalar = peek else { throw refusal("expected a value, found the end of the text") }
         let content: JSON5Value.Content =
             switch scalar {
@@ -44,7 +44,7 @@ struct JSON5Reader {
         while try !closes("}") {
             let start = line
             let name = peek == "\"" || peek == "'" ? try string() : try self.name()
-            guard names.insert(name).inserted else { throw refusal("“\(name)” stands here twice") }
+            guard names.insert(name).inserted else { throw refusal("“\(name)” is duplicated") }
             try skipBlanks()
             guard peek == ":" else { throw refusal("expected “:” after “\(name)”") }
             advance()
@@ -83,7 +83,7 @@ struct JSON5Reader {
         case "true": return .boolean(true)
         case "false": return .boolean(false)
         case "null": return .null
-        case let other: throw refusal("“\(other)” is no value: words stand in quotes")
+        case let other: throw refusal("“\(other)” is not a value: write strings in quotes")
         }
     }
 
@@ -91,7 +91,7 @@ struct JSON5Reader {
         let start = index
         while let scalar = peek, scalar.continuesName(isFirst: index == start) { advance() }
         guard index > start else {
-            throw refusal(peek.map { "“\($0)” is not expected here" } ?? "the text ends too early")
+            throw refusal(peek.map { "“\($0)” is unexpected" } ?? "the text ends too early")
         }
         return text(from: start)
     }
@@ -150,7 +150,7 @@ extension JSON5Reader {
             advance()
             if scalar == "*", take("/") { return }
         }
-        throw JSON5Error(line: start, reason: "a comment has no end")
+        throw JSON5Error(line: start, reason: "a comment is not terminated")
     }
 }
 

@@ -3,7 +3,7 @@ extension JSON5Value {
     /// another value.
     func members(_ what: String) throws(JSON5Error) -> [JSON5Member] {
         guard case .object(let members) = content else {
-            throw JSON5Error(line: line, reason: "\(what) is an object, { }")
+            throw JSON5Error(line: line, reason: "\(what) must be an object, { }")
         }
         return members
     }
@@ -13,31 +13,31 @@ extension JSON5Member {
     func refusal(_ reason: String) -> JSON5Error { JSON5Error(line: line, reason: "“\(name)” \(reason)") }
 
     func unknown(_ accepted: [String]) -> JSON5Error {
-        refusal("means nothing here: there are \(accepted.joined(separator: ", "))")
+        refusal("is unknown: use one of \(accepted.joined(separator: ", "))")
     }
 
     /// Returns the value as one of the accepted words. Throws `JSON5Error`.
     func word<Word: RawRepresentable<String>>(_ accepted: [Word]) throws(JSON5Error) -> Word {
         guard case .string(let text) = value.content, let word = accepted.first(where: { $0.rawValue == text }) else {
-            throw refusal("takes one of \(accepted.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))")
+            throw refusal("must be one of \(accepted.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))")
         }
         return word
     }
 
     func text() throws(JSON5Error) -> String {
-        guard case .string(let text) = value.content, !text.isEmpty else { throw refusal("takes a text in quotes") }
+        guard case .string(let text) = value.content, !text.isEmpty else { throw refusal("must be a string in quotes") }
         return text
     }
 
     func boolean() throws(JSON5Error) -> Bool {
-        guard case .boolean(let flag) = value.content else { throw refusal("takes true or false") }
+        guard case .boolean(let flag) = value.content else { throw refusal("must be true or false") }
         return flag
     }
 
     /// Returns the value as quarter turns, 0 to 3. Throws `JSON5Error`.
     func turns() throws(JSON5Error) -> Int {
         guard case .number(let number) = value.content, let turns = Int(exactly: number), (0...3).contains(turns) else {
-            throw refusal("takes a number of quarter turns clockwise: 0, 1, 2 or 3")
+            throw refusal("must be a number of quarter turns clockwise: 0, 1, 2 or 3")
         }
         return turns
     }
@@ -46,7 +46,7 @@ extension JSON5Member {
     func hexadecimal() throws(JSON5Error) -> String {
         guard case .string(let text) = value.content, text.utf8.count == 4, UInt16(text, radix: 16) != nil,
             !text.hasPrefix("+")
-        else { throw refusal("takes four hexadecimal digits in quotes, as lsusb shows them: \"046d\"") }
+        else { throw refusal("must be four hexadecimal digits in quotes, as lsusb prints them: \"046d\"") }
         return text.lowercased()
     }
 }

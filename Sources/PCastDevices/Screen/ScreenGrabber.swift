@@ -106,7 +106,7 @@ final class ScreenGrabber: @unchecked Sendable {
         case .refused(XErrorCode.badMatch), .refused(XErrorCode.badDrawable): return isShown ? nil : .hidden
         case .refused(let code):
             guard isShared, memory != nil else {
-                return .failed("the X server refuses to give a picture (error \(code))")
+                return .failed("the X server rejected a screen capture (error \(code))")
             }
             // The server could attach the memory but not write to it, so images are transferred through the socket.
             isShared = false
@@ -119,17 +119,17 @@ final class ScreenGrabber: @unchecked Sendable {
     private func place(in geometry: XGeometry, at time: WallTime) -> Grab? {
         (whole, placedAt) = (geometry, time)
         guard target.place(in: geometry, server) else {
-            return server.isGone ? gone : .vanished("\(target.name) of \(server.name) is gone")
+            return server.isGone ? gone : .vanished("\(target.name) of \(server.name) no longer exists")
         }
         guard target.dimensions.width <= Self.longestSide, target.dimensions.height <= Self.longestSide else {
-            return .failed("a screen of \(target.dimensions) is larger than any picture")
+            return .failed("a screen of \(target.dimensions) is larger than the maximum frame size")
         }
         return Self.isPicture(target.dimensions) ? nil : .hidden
     }
 
     private static let longestSide = 16_384
 
-    private var gone: Grab { .vanished("the X server of \(server.name) is gone") }
+    private var gone: Grab { .vanished("the X server of \(server.name) closed the connection") }
 
     private static func isPicture(_ dimensions: Dimensions) -> Bool { dimensions.width > 1 && dimensions.height > 1 }
 
@@ -169,7 +169,7 @@ final class ScreenGrabber: @unchecked Sendable {
                     stride: target.layout.stride(width: target.dimensions.width), isFullRange: true,
                     captureTime: captureTime, timestamp: timestamp))
         } catch {
-            return .failed("the X server's picture cannot be read: \(error)")
+            return .failed("the X server's image is invalid: \(error)")
         }
     }
 

@@ -35,7 +35,7 @@ public final class ScreenSource: VideoSource {
     public init(
         _ specification: ScreenSpecification, frameRate: FrameRate = FrameRate(30), showsPointer: Bool = true
     ) throws(DeviceError) {
-        precondition(frameRate <= FrameRate(240), "the frame rate is out of range")
+        precondition(frameRate <= FrameRate(240), "the frame rate must be valid")
         self.specification = specification
         self.frameRate = frameRate
         nominalFrameRate = frameRate.perSecond

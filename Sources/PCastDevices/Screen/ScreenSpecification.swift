@@ -32,7 +32,7 @@ public struct ScreenSpecification: Hashable, Sendable {
     public init(_ text: String) throws(DeviceError) {
         let body = text.hasPrefix("x11:") ? text.dropFirst("x11:".count) : Substring(text)
         guard !body.contains(where: { $0.isWhitespace }), body.utf8.count <= 512 else {
-            throw .unusable(text, reason: "no display, monitor or window is called so")
+            throw .unusable(text, reason: "there is no display, monitor or window of this name")
         }
         guard let end = Self.endOfDisplay(body) else {
             display = nil
@@ -72,13 +72,13 @@ public struct ScreenSpecification: Hashable, Sendable {
         let isHexadecimal = number.hasPrefix("0x")
         let digits = isHexadecimal ? number.dropFirst(2) : number
         guard digits.first != "-", digits.first != "+", let id = UInt32(digits, radix: isHexadecimal ? 16 : 10), id != 0
-        else { throw .unusable(whole, reason: "\(number) is no number of a window") }
+        else { throw .unusable(whole, reason: "\(number) is not a window ID") }
         return .window(id)
     }
 
     private static func monitor(_ text: Substring, of whole: String) throws(DeviceError) -> Area {
         guard !text.isEmpty, !text.contains(":"), !text.contains("+") else {
-            throw .unusable(whole, reason: "no monitor is called so")
+            throw .unusable(whole, reason: "there is no monitor of this name")
         }
         return .monitor(String(text))
     }

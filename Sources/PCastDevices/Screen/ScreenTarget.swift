@@ -40,7 +40,8 @@ struct ScreenTarget {
         let found = server.answer({ xcb_get_geometry_reply($0, cookie, $1) }) { $0.pointee }
         guard let geometry = found.value else { throw .notFound("screen", lookedIn: "the X server of \(server.name)") }
         guard let layout = screen.pixels(depth: geometry.depth, visual: visual) else {
-            throw .faulty("screen:\(server.name)", reason: "its pixels of \(geometry.depth) bits cannot be read.")
+            throw .faulty(
+                "screen:\(server.name)", reason: "its pixel format of \(geometry.depth) bits is not supported.")
         }
         self.layout = layout
         pixmap = drawable != screen.root && server.hasWindowPixmaps ? xcb_generate_id(server.connection) : nil

@@ -40,17 +40,17 @@ extension DeviceError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .notFound(let what, let place):
-            "no \(what) was found in \(place): `pcast devices` lists what there is, and `synthetic` is always there."
+            "no \(what) was found in \(place): `pcast devices` lists the devices, and `synthetic` is always available."
         case .busy(let what):
-            "\(what) is in use by another program: close that, or choose another device."
+            "\(what) is in use by another program: close that program, or choose another device."
         case .forbidden(let what, let group?):
-            "\(what) may not be opened: join its group with `sudo usermod -aG \(group) $USER`, and log in again."
+            "permission denied for \(what): join its group with `sudo usermod -aG \(group) $USER`, and log in again."
         case .forbidden(let what, nil):
-            "\(what) may not be opened: run as its owner, or change its permissions."
+            "permission denied for \(what): run as its owner, or change its permissions."
         case .unusable(let text, let reason):
-            "“\(text)” is no source (\(reason)): name a camera, microphone, screen, synthetic, null, a file or a URI."
+            "“\(text)” is not a source (\(reason)): use camera, microphone, screen, synthetic, null, a file or a URI."
         case .noConstraint(let text, let reason):
-            "“\(text)” is no constraint: \(reason)."
+            "“\(text)” is not a valid constraint: \(reason)."
         case .unmet(let failure):
             "\(failure)"
         case .faulty(let what, let reason):
@@ -58,11 +58,11 @@ extension DeviceError: CustomStringConvertible {
         case .unreadable(let uri, let reason):
             "\(uri) cannot be played: \(reason)"
         case .noTrack(let uri, let mediaType):
-            "\(uri) holds no \(mediaType): leave the option away, or name another source."
+            "\(uri) contains no \(mediaType): remove the option, or use another source."
         case .misconfigured(let reason):
             reason
         case .noThread(let reason):
-            "no thread for the source: \(reason)"
+            "the source's thread could not be started: \(reason)"
         }
     }
 }

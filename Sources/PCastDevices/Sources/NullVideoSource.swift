@@ -16,7 +16,7 @@ public final class NullVideoSource: VideoSource {
     ///   - dimensions: The size of the frames, even numbers.
     ///   - frameRate: The frame rate, 1 to 240.
     public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
-        precondition((1...240).contains(frameRate), "the frame rate is out of range")
+        precondition((1...240).contains(frameRate), "the frame rate must be valid")
         self.dimensions = dimensions
         nominalFrameRate = Double(frameRate)
     }

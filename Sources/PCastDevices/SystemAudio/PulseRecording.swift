@@ -32,8 +32,8 @@ final class PulseRecording {
     init(_ source: String, isBound: Bool, channels: Int, of server: PulseServer) throws(DeviceError) {
         var format = pa_sample_spec(
             format: PA_SAMPLE_FLOAT32LE, rate: UInt32(AudioFrame.sampleRate), channels: UInt8(channels))
-        guard let stream = pa_stream_new(server.context, "system sound", &format, nil) else {
-            throw .faulty("system sound", reason: server.reason)
+        guard let stream = pa_stream_new(server.context, "system audio", &format, nil) else {
+            throw .faulty("system audio", reason: server.reason)
         }
         (self.server, self.stream, self.channels) = (server, stream, channels)
         let unknown = UInt32.max
@@ -42,7 +42,7 @@ final class PulseRecording {
             maxlength: unknown, tlength: unknown, prebuf: unknown, minreq: unknown, fragsize: UInt32(piece))
         let flags = PA_STREAM_ADJUST_LATENCY.rawValue | (isBound ? PA_STREAM_DONT_MOVE.rawValue : 0)
         guard pa_stream_connect_record(stream, source, &buffer, pa_stream_flags_t(flags)) >= 0 else {
-            throw .faulty("system sound", reason: server.reason)
+            throw .faulty("system audio", reason: server.reason)
         }
     }
 

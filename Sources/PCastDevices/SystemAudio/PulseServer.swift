@@ -19,17 +19,17 @@ final class PulseServer: @unchecked Sendable {
     /// `.faulty` if it does not answer.
     init(address: String?) throws(DeviceError) {
         guard address != nil || PulseServerProbe.mayHaveServer() else {
-            throw .notFound("system sound", lookedIn: PulseServerProbe.description)
+            throw .notFound("system audio", lookedIn: PulseServerProbe.description)
         }
-        guard let loop = pa_mainloop_new() else { throw .faulty("system sound", reason: "there is no memory for it.") }
+        guard let loop = pa_mainloop_new() else { throw .faulty("system audio", reason: "out of memory.") }
         guard let context = pa_context_new(pa_mainloop_get_api(loop), "pcast") else {
             pa_mainloop_free(loop)
-            throw .faulty("system sound", reason: "there is no memory for it.")
+            throw .faulty("system audio", reason: "out of memory.")
         }
         (self.loop, self.context) = (loop, context)
         guard pa_context_connect(context, address, PA_CONTEXT_NOAUTOSPAWN, nil) >= 0 else { throw failure }
         let answered = wait { [PA_CONTEXT_READY, PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED].contains($0.state) }
-        guard answered else { throw .faulty("system sound", reason: "the sound server does not answer.") }
+        guard answered else { throw .faulty("system audio", reason: "the sound server does not respond.") }
         guard state == PA_CONTEXT_READY else { throw failure }
     }
 
@@ -47,9 +47,9 @@ final class PulseServer: @unchecked Sendable {
     private var failure: DeviceError {
         switch pa_error_code(UInt32(bitPattern: pa_context_errno(context))) {
         case PA_ERR_CONNECTIONREFUSED, PA_ERR_NOENTITY, PA_ERR_CONNECTIONTERMINATED, PA_ERR_INVALIDSERVER:
-            .notFound("system sound", lookedIn: PulseServerProbe.description)
-        case PA_ERR_ACCESS, PA_ERR_AUTHKEY: .forbidden("system sound", group: nil)
-        default: .faulty("system sound", reason: "the sound server says: \(reason).")
+            .notFound("system audio", lookedIn: PulseServerProbe.description)
+        case PA_ERR_ACCESS, PA_ERR_AUTHKEY: .forbidden("system audio", group: nil)
+        default: .faulty("system audio", reason: "the sound server reports: \(reason).")
         }
     }
 

@@ -47,10 +47,10 @@ final class SystemAudioCapture: @unchecked Sendable {
         let watch = followsDefault ? DefaultSinkWatch(of: server) : nil
         while !isStopped {
             guard server.turn(within: Self.interval) else {
-                return isStopped ? nil : .vanished("the sound server is gone (\(server.reason))")
+                return isStopped ? nil : .vanished("the connection to the sound server was lost (\(server.reason))")
             }
             if let sink = watch?.changed(), sink.monitor != recording.source { recording.move(to: sink.monitor) }
-            if recording.isOver { return .vanished("what \(source) had is no longer there") }
+            if recording.isOver { return .vanished("the audio output of \(source) no longer exists") }
             take(from: recording)
             while !isStopped, let frame = timeline.next() { deliver(finished(frame)) }
         }

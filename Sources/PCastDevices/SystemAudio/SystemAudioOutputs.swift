@@ -17,10 +17,10 @@ public enum SystemAudioOutputs {
         guard let server = try? PulseServer(address: server) else { return [] }
         let sinks = PulseSink.all(of: server)
         let standard = PulseSink.standard(of: server).map {
-            device(id: standardID, name: "What this machine plays (\($0.description))", $0)
+            device(id: standardID, name: "Audio output of this host (\($0.description))", $0)
         }
         return [standard].compactMap(\.self)
-            + sinks.map { device(id: prefix + $0.monitor, name: "What \($0.description) plays", $0) }
+            + sinks.map { device(id: prefix + $0.monitor, name: "Audio of \($0.description)", $0) }
     }
 
     private static func device(id: String, name: String, _ sink: PulseSink) -> SourceDevice {

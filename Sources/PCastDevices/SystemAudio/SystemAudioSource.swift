@@ -42,7 +42,7 @@ public final class SystemAudioSource: AudioSource {
             ? PulseSink.standard(of: connection) : PulseSink.all(of: connection).first { $0.monitor == wanted }
         guard let sink else {
             throw .notFound(
-                wanted.map { "system sound \($0)" } ?? "system sound", lookedIn: "the sound server's outputs")
+                wanted.map { "system audio \($0)" } ?? "system audio", lookedIn: "the sound server's outputs")
         }
         capture = SystemAudioCapture(
             server: connection, source: sink.monitor, followsDefault: followsDefault, channels: channels)

@@ -44,7 +44,7 @@ public final class TestPattern: Sendable {
     ///   - captureTime: The time that strip, clock, hand and disc show.
     ///   - frame: The frame, of the size of this test pattern. It must not be shared yet.
     public func draw(counter: Int, captureTime: WallTime, into frame: VideoFrame) {
-        precondition(frame.dimensions == dimensions, "the frame has other dimensions")
+        precondition(frame.dimensions == dimensions, "the frame must have the same dimensions")
         card.withUnsafeBytes { frame.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<card.count])) }
         let canvas = FrameCanvas(frame.memory, dimensions: dimensions)
         if ClapperSchedule.isClapping(at: captureTime) {

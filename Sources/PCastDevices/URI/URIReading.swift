@@ -53,7 +53,7 @@ struct URIReading {
             repeat {
                 let before = timeline.end
                 try readOnce()
-                guard timeline.end > before else { return .failed("there is nothing in it that could be played") }
+                guard timeline.end > before else { return .failed("it contains no media that can be played") }
                 guard isLooping, sleep.sleep(until: MonotonicClock.now()) else { return .ended }
                 timeline.startAgain()
                 try reader.rewind()

@@ -142,7 +142,7 @@ public final class URISource: @unchecked Sendable {
         _ track: ReleaseTrack<Frame>, release: @escaping @Sendable (Frame, WallTime, TimeSpan) -> Void,
         ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        precondition(!track.isStarted, "a source can be started only once")
+        precondition(!track.isStarted, "a source must be started only once")
         do {
             try track.run(clock: clock, release: release, ended: ended)
             try readIfAllStarted()

@@ -87,7 +87,7 @@ public struct PlaylistReload: Machine {
     public init(
         mirrors: Int = 1, first: DeliveryDirectives = DeliveryDirectives(), seed: UInt64, at now: Instant
     ) {
-        precondition(mirrors > 0, "there must be at least one address")
+        precondition(mirrors > 0, "there must be an address")
         self.mirrors = ReloadMirrors(count: mirrors, seed: seed)
         due = (now, first)
         advance(to: now)

@@ -37,7 +37,7 @@ public struct MediaSegment: Hashable, Sendable {
         initialization: MediaInitialization? = nil, programDateTime: WallTime? = nil, isGap: Bool = false,
         kilobitsPerSecond: Int64? = nil, parts: [PartialSegment] = []
     ) {
-        precondition(uri.map { !$0.isEmpty && !$0.hasPrefix("#") } ?? true, "a URI must not be a comment")
+        precondition(uri.map { !$0.isEmpty && !$0.hasPrefix("#") } ?? true, "a URI must not be empty or a comment")
         self.number = number
         self.discontinuity = discontinuity
         self.isDiscontinuity = isDiscontinuity

@@ -47,38 +47,38 @@ extension PlaylistError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .notAPlaylist:
-            "the text does not begin with #EXTM3U; check that the address is a playlist's, without a byte order mark"
-        case .notUTF8: "the playlist is not UTF-8; have the server write it so"
+            "the text does not begin with #EXTM3U; check that the address is that of a playlist without a byte order mark"
+        case .notUTF8: "the playlist is not UTF-8; have the server encode it as UTF-8"
         case .tooLarge:
             "the playlist has more than \(PlaylistLimits.textSize) bytes; have the server keep a shorter window"
         case .lineTooLong(let line): "line \(line) is too long; shorten it"
-        case .controlCharacter(let line): "line \(line) holds a control character; remove it"
+        case .controlCharacter(let line): "line \(line) contains a control character; remove it"
         case .tooMany(let counted, let line):
-            "line \(line) begins more than \(counted.maximum) \(counted.rawValue); leave out the oldest"
-        case .tooLong: "the segments last for years; check the durations"
+            "line \(line) is beyond the limit of \(counted.maximum) \(counted.rawValue); remove the oldest"
+        case .tooLong: "the total duration of the segments is too long; check the durations"
         case .unsupportedVersion(let version):
-            "version \(version) of the format is unknown here; have the server write version "
+            "version \(version) of the format is not supported; have the server write version "
                 + "\(PlaylistLimits.version) or an earlier one"
         case .mixedKinds(let line):
             "line \(line) has a tag of the other kind of playlist; write variants and segments into playlists of "
                 + "their own"
-        case .malformedTag(let tag, let line): "line \(line): the value of \(tag) cannot be read; correct it"
+        case .malformedTag(let tag, let line): "line \(line): the value of \(tag) is invalid; correct it"
         case .malformedAttribute(let name, let tag, let line):
-            "line \(line): \(name) of \(tag) cannot be read; correct it"
+            "line \(line): \(name) of \(tag) is invalid; correct it"
         case .missingAttribute(let name, let tag, let line): "line \(line): \(tag) has no \(name); add it"
         case .missingTag(let tag): "the playlist has no \(tag); add it"
         case .segmentWithoutDuration(let line): "line \(line): a URI without EXTINF before it; add the duration"
         case .variantWithoutURI(let line): "line \(line): EXT-X-STREAM-INF without a URI after it; add the URI"
         case .byteRangeWithoutStart(let line):
-            "line \(line): a byte range that goes on where none ended; write its offset"
+            "line \(line): a byte range without an offset follows no other byte range; add the offset"
         case .undefinedVariable(let name, let line):
             "line \(line): the variable \(name) is not defined; add EXT-X-DEFINE before it"
         case .variableDefinedTwice(let name, let line):
-            "line \(line): the variable \(name) is defined already; remove one of the definitions"
+            "line \(line): the variable \(name) is already defined; remove one of the definitions"
         case .nestedVariable(let line):
-            "line \(line): a variable's value makes a reference to another; define the whole value at once"
+            "line \(line): a variable's value refers to another variable; write the whole value"
         case .skippedSegmentsUnknown(let first, let count):
-            "the update leaves out segments \(first) to \(first + Int64(max(count, 1)) - 1), which are unknown here; "
+            "the delta update skips segments \(first) to \(first + Int64(max(count, 1)) - 1), which are not loaded; "
                 + "load the playlist without _HLS_skip"
         }
     }

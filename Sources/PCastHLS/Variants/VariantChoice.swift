@@ -60,7 +60,7 @@ public struct VariantChoice: Sendable {
     ///   - ladder: The variants, at least one.
     ///   - configuration: The parameters.
     public init(_ ladder: VariantLadder, configuration: Configuration = Configuration()) {
-        precondition(!ladder.rungs.isEmpty, "there must be at least one variant")
+        precondition(!ladder.rungs.isEmpty, "there must be a variant")
         self.ladder = ladder
         self.configuration = configuration
     }

@@ -95,7 +95,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         localOnlyAddresses = sockets.localOnlyAddresses
         warnings = sockets.udp.compactMap(\.bufferWarning)
         localOnlyWarnings = sockets.unavailable.map { address, error in
-            "Programs of this machine are not heard at port \(address.port) of its interfaces: \(error)"
+            "media from this host is not received on port \(address.port) of its network interfaces: \(error)"
         }
         let patient = sockets.patient.isEmpty ? nil : patient
         self.patient = patient

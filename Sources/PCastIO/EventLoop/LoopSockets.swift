@@ -29,7 +29,7 @@ struct LoopSockets: Sendable {
     init(
         beside addresses: [TransportAddress], localOnly: [TransportAddress], hasPatient: Bool
     ) throws(IOError) {
-        precondition(!addresses.isEmpty, "an event loop must listen on at least one address")
+        precondition(!addresses.isEmpty, "an event loop must have a listening address")
         self.addresses = addresses
         for address in addresses + localOnly {
             let isLocalOnly = localOnly.contains(address)
@@ -68,7 +68,7 @@ struct LoopSockets: Sendable {
     ///
     /// - Throws: ``IOError``.
     init(binding addresses: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool) throws(IOError) {
-        precondition(!addresses.isEmpty, "an event loop must listen on at least one address")
+        precondition(!addresses.isEmpty, "an event loop must have a listening address")
         var attempt = 1
         while true {
             do {

@@ -50,8 +50,8 @@ extension AddressRefusal: CustomStringConvertible {
     /// The reason in English.
     public var description: String {
         switch self {
-        case .unknown(let host): "the name \(host) has no address"
-        case .forbidden(let address): "\(address) is not public, and not listed"
+        case .unknown(let host): "the host name \(host) has no address"
+        case .forbidden(let address): "\(address) is not a public address, and is not allowed by configuration"
         }
     }
 }

@@ -85,7 +85,7 @@ public final class OutboundProxy: Sendable {
                 if !isWhole {
                     refused(
                         replies.fault == .redirect
-                            ? "the server sends on to another place, which is not followed"
+                            ? "the server redirects to another address, which is not supported"
                             : "the server's response is not RTSP")
                 }
             }

@@ -48,7 +48,7 @@ public enum ConnectionLimits {
             box.value.withLock { $0 = outcome }
         }
         thread.join()
-        guard let outcome = box.value.withLock({ $0 }) else { preconditionFailure("the thread must have ended") }
+        guard let outcome = box.value.withLock({ $0 }) else { preconditionFailure("the thread must run") }
         return try outcome.get()
     }
 

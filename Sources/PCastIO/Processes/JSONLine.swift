@@ -4,7 +4,7 @@ import Foundation
 enum JSONLine {
     static func text(_ value: some Encodable) -> String {
         guard let data = try? JSONEncoder().encode(value) else {
-            preconditionFailure("JSON cannot represent the value")
+            preconditionFailure("the value must be encodable as JSON")
         }
         return String(decoding: data, as: UTF8.self) + "\n"
     }

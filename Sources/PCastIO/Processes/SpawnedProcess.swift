@@ -64,7 +64,7 @@ public final class SpawnedProcess: Sendable {
 
     /// Blocks until the process has ended. It must be called once.
     public func wait() -> End {
-        guard let process = processID else { preconditionFailure("a process can be awaited only once") }
+        guard let process = processID else { preconditionFailure("a process must be waited for only once") }
         var status: Int32 = 0
         // The process identifier remains valid until `waitpid`, which is called under the lock that `send` uses.
         var information = siginfo_t()

@@ -26,10 +26,10 @@ public enum OverlayClosing: UInt16, Hashable, Sendable, CaseIterable {
         switch self {
         case .disabled: "the overlay was disabled"
         case .destroyed: "the overlay was destroyed"
-        case .fellBehind: "the page fell behind: \(OverlayPageQueue.messageLimit) messages waited for it"
-        case .tooManyMessages: "the page says too much"
-        case .malformed: "too many messages could not be read"
-        case .notLoaded: "no such overlay is loaded"
+        case .fellBehind: "the page does not read its messages: \(OverlayPageQueue.messageLimit) are waiting"
+        case .tooManyMessages: "the page sends too many messages"
+        case .malformed: "the page sent too many malformed messages"
+        case .notLoaded: "the overlay is not loaded"
         case .tooManyPages: "too many pages are open"
         case .wrongToken: "the token is not valid here"
         }

@@ -26,7 +26,7 @@ extension OverlayCore {
             let envelope = try OverlayEnvelope(text: text)
             (request, epoch) = (try OverlayRequest(envelope, text: text), envelope.epoch)
             guard pages[id]?.isNew(envelope.sequence) == true else {
-                return reportProtocolError(id, "message \(envelope.sequence) again")
+                return reportProtocolError(id, "message \(envelope.sequence) was already received")
             }
         } catch {
             return reportProtocolError(id, error.description)
@@ -34,7 +34,7 @@ extension OverlayCore {
         pages[id]?.heardAt = now
         guard let page = pages[id] else { return }
         guard page.isController || request.isHarmless else {
-            return reportProtocolError(id, "a page without a controller token may not do that")
+            return reportProtocolError(id, "a page without a controller token may not send this message")
         }
         fulfil(request, of: epoch, from: id, at: now)
     }
@@ -62,7 +62,9 @@ extension OverlayCore {
 
     /// Starts sending to a page that is ready to receive, beginning with the current state.
     private mutating func listen(_ id: OverlayPage.ID, at now: Instant) {
-        guard let page = pages[id], !page.isListening else { return reportProtocolError(id, "bridge.ready again") }
+        guard let page = pages[id], !page.isListening else {
+            return reportProtocolError(id, "bridge.ready was already received")
+        }
         let isFirst = !controllers.contains { _ in true }
         pages[id]?.isListening = true
         pages[id]?.nextKeepAlive = now + configuration.keepAlive
@@ -84,7 +86,7 @@ extension OverlayCore {
             guard self.language != language else { return }
             self.language = language
             report(message, except: id)
-        case .bridgeTime where epoch < itemEpoch: refuse(id, "what was played then is over")
+        case .bridgeTime where epoch < itemEpoch: refuse(id, "the content has changed since then")
         default:
             notify(message)
             if message.isCommand { outputs.append(.command(message)) }

@@ -33,7 +33,7 @@ extension OverlayCore {
         case .appLanguage(let language):
             notify(message, isPublished: isPublished)
             guard OverlayPayload.isLanguage(language) else {
-                return raise(.bridgeConnectivity(level: .warning, reason: "“\(language)” is no language"))
+                return raise(.bridgeConnectivity(level: .warning, reason: "“\(language)” is not a language tag"))
             }
             self.language = language
             report(message)
@@ -68,7 +68,7 @@ extension OverlayCore {
             // change.
             for id in Array(pages.keys) where id != source && pages[id]?.isListening == true { tell(id, report) }
         } catch {
-            raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is \(error)"))
+            raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is invalid: \(error)"))
         }
     }
 
@@ -91,7 +91,7 @@ extension OverlayCore {
         do throws(OverlayWireError) {
             if let report = try OverlayReport(message) { tell(id, report) }
         } catch {
-            raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is \(error)"))
+            raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is invalid: \(error)"))
         }
     }
 

@@ -194,7 +194,8 @@ public struct OverlayCore: Machine, Sendable {
         let seconds = Int((now - since).seconds.rounded())
         raise(
             .bridgeConnectivity(
-                level: bark == .fatal ? .fatal : .warning, reason: "nothing was heard of the overlay for \(seconds) s"))
+                level: bark == .fatal ? .fatal : .warning,
+                reason: "no message arrived from the overlay for \(seconds) s"))
     }
 
     /// Returns the next output; nil if there is none.

@@ -37,14 +37,15 @@ extension OverlayWireError: CustomStringConvertible {
     /// The message for a person: the kind of invalid message.
     public var description: String {
         switch self {
-        case .tooLarge: "a message of more than \(OverlayEnvelope.sizeLimit) bytes"
-        case .notText: "a message that is no text"
-        case .malformed(let place): "no JSON, from byte \(place) on"
-        case .tooDeep: "values deeper than \(JSONLimits.overlay.depth)"
-        case .tooManyValues: "more than \(JSONLimits.overlay.values) values"
-        case .noMessage(let field): "no message: “\(field)” is missing or wrong"
-        case .unsupportedVersion(let version): "version \(version) of the wire; this is \(OverlayEnvelope.version)"
-        case .invalidPayload(let event, let field): "“\(field)” of \(event) is missing or wrong"
+        case .tooLarge: "the message has more than \(OverlayEnvelope.sizeLimit) bytes"
+        case .notText: "the message is not text"
+        case .malformed(let place): "the message is not valid JSON at byte \(place)"
+        case .tooDeep: "the message is nested deeper than \(JSONLimits.overlay.depth) levels"
+        case .tooManyValues: "the message has more than \(JSONLimits.overlay.values) values"
+        case .noMessage(let field): "“\(field)” is missing or invalid"
+        case .unsupportedVersion(let version):
+            "protocol version \(version) is not supported: use \(OverlayEnvelope.version)"
+        case .invalidPayload(let event, let field): "“\(field)” of \(event) is missing or invalid"
         }
     }
 }

@@ -2,16 +2,17 @@ import PCastCore
 
 extension APIError {
     static func rateLimited(retryAfter wait: TimeSpan) -> APIError {
-        APIError(.rateLimited, "Too many requests: try again later, and less often.", retryAfter: wait)
+        APIError(.rateLimited, "Too many requests: retry later, and less often.", retryAfter: wait)
     }
 
     /// The platform is stopping, and another one may start at the same address.
     static let draining = APIError(
-        .capacity, "The platform is closing for maintenance: try again soon.", detail: "the platform is closing",
+        .capacity, "The platform is shutting down for maintenance: retry soon.",
+        detail: "the platform is shutting down",
         retryAfter: .seconds(5))
 
     static let noBitrate = APIError(
-        .capacity, "There is no bitrate left for another stream: try again later.")
+        .capacity, "The bit rate limit is reached, so no other stream is admitted: retry later.")
 
     static func full(_ kind: QuotaReservation.Kind, _ exceeded: UsageCounter.Exceeded) -> APIError {
         let what =
@@ -27,6 +28,6 @@ extension APIError {
             case .application: "The application"
             case .address: "Your address"
             }
-        return APIError(.capacity, "\(whose) has as many \(what) as it may have: try again later.")
+        return APIError(.capacity, "\(whose) has reached its limit of \(what): retry later.")
     }
 }

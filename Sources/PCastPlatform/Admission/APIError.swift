@@ -48,15 +48,15 @@ struct APIError: Error, Sendable {
     /// The maximum number of media sections in the message.
     private static let toldSections = 8
 
-    static let noToken = APIError(.unauthorized, "A token is needed: send it as “Authorization: Bearer …”.")
+    static let noToken = APIError(.unauthorized, "A token is required: send it as “Authorization: Bearer …”.")
 
     static func token(_ detail: String) -> APIError {
-        APIError(.unauthorized, "The token is not valid for this.", detail: detail)
+        APIError(.unauthorized, "The token is not valid for this request: get a new one.", detail: detail)
     }
 
-    static let ended = APIError(.gone, "The session has ended, or never was.")
+    static let ended = APIError(.gone, "The session does not exist or has ended.")
 
-    static let noStream = APIError(.noStreamPlaying, "No such stream is playing.")
+    static let noStream = APIError(.noStreamPlaying, "The stream does not exist or is not live.")
 
     /// The status of the signaling protocol.
     var status: RequestStatus {

@@ -89,8 +89,8 @@ final class Admission: Sendable {
         guard isNew else { return }
         logger.warning(
             """
-            requests from this machine are forwarded, and not by a proxy that says for whom: they need a token like all \
-            from elsewhere; see trusted-proxy and forwarded-header
+            requests from this host are forwarded by a proxy that does not name the client: they require a token like \
+            remote requests; set --trusted-proxy and --forwarded-header
             """,
             metadata: ["address": "\(caller.address.map(\.description) ?? "unknown")"])
     }

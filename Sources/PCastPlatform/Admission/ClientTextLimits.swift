@@ -18,7 +18,7 @@ enum ClientTextLimits {
     /// - Throws: ``APIError`` with the kind `badRequest`.
     static func check(tags: [String]) throws(APIError) {
         guard tags.count <= count, tags.allSatisfy({ !$0.isEmpty && hasAtMost(text, $0) }) else {
-            throw APIError(.badRequest, "A stream has at most \(count) tags, each of 1 to \(text) characters.")
+            throw APIError(.badRequest, "The tags are invalid: send at most \(count), each of 1 to \(text) characters.")
         }
     }
 
@@ -27,7 +27,8 @@ enum ClientTextLimits {
     /// - Throws: ``APIError`` with the kind `badRequest`.
     static func check(options: [String]) throws(APIError) {
         guard options.count <= count, options.allSatisfy({ hasAtMost(text, $0) }) else {
-            throw APIError(.badRequest, "A stream has at most \(count) options, each of up to \(text) characters.")
+            throw APIError(
+                .badRequest, "The options are invalid: send at most \(count), each of at most \(text) characters.")
         }
     }
 

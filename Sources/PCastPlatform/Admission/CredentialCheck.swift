@@ -49,7 +49,7 @@ extension APIError {
     static func tooManyFailures(retryAfter wait: TimeSpan) -> APIError {
         let seconds = Int(wait.seconds.rounded(.up))
         return APIError(
-            .rateLimited, "Too many attempts have failed: try again in \(seconds) s.",
+            .rateLimited, "Too many attempts have failed: retry in \(seconds) s.",
             detail: "too many attempts with wrong credentials", retryAfter: wait)
     }
 }

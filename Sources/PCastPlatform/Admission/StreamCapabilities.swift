@@ -56,12 +56,12 @@ struct StreamCapabilities: Sendable {
         if options.contains("no-video") { terms.media.remove(.video) }
         if options.contains("no-audio") { terms.media.remove(.audio) }
         guard !terms.media.isEmpty else {
-            throw APIError(.badRequest, "Nothing is left of the stream: it is to have neither sound nor pictures.")
+            throw APIError(.badRequest, "The request excludes both audio and video: include at least one.")
         }
         terms.insistsOnCodecs = codecs.isForced
         terms.preferring = codecs.isForced ? codecs.forced : codecs.preferred
         if codecs.isForced, codecs.forced.isEmpty, terms.media.contains(.video) {
-            throw APIError(.unsupported, "The codec that the token demands is not spoken here: H.264 and VP8 are.")
+            throw APIError(.unsupported, "The codec that the token requires is not supported: use H.264 or VP8.")
         }
     }
 
@@ -72,7 +72,8 @@ struct StreamCapabilities: Sendable {
         guard !names.contains("real-time"), let other = names.first(where: { Self.otherDeliveries.contains($0) }) else {
             return
         }
-        throw APIError(.unsupported, "The token is for “\(other)”, which is not supported: streams are real-time here.")
+        throw APIError(
+            .unsupported, "The token's capability “\(other)” is not supported: use a token for real-time streams.")
     }
 
     private static func divide(_ name: String) -> (head: String, value: String?) {

@@ -89,7 +89,7 @@ struct TokenAuthenticator: Sendable {
         switch (work.purpose, purpose) {
         case (.publish, .publish), (_, .authenticate): return
         case (.egress(let origin), .subscribe(let asked, _)) where origin.description == asked: return
-        default: throw .token("a worker's credential is for its own stream alone")
+        default: throw .token("a worker's credential is valid for its own stream only")
         }
     }
 

@@ -19,7 +19,7 @@ final class CertificateFiles: Sendable {
             switch (configuration.tlsCertificate, configuration.tlsKey) {
             case (nil, nil): return nil
             case (let certificate?, let key?): (self.certificate, self.key) = (certificate, key)
-            default: throw .certificate("a certificate and its key belong together: name both")
+            default: throw .certificate("either the certificate or its key is missing: set both")
             }
         }
 
@@ -93,9 +93,11 @@ final class CertificateFiles: Sendable {
             guard let paths = changed else { continue }
             do {
                 certificate.replace(with: try Self.load(paths))
-                logger.notice("the certificate was read again", metadata: ["file": "\(paths.certificate)"])
+                logger.notice("the certificate was reloaded", metadata: ["file": "\(paths.certificate)"])
             } catch {
-                logger.error("the certificate of before stays", metadata: ["why": "\(error)"])
+                logger.error(
+                    "the new certificate is invalid, and the previous one stays in use", metadata: ["error": "\(error)"]
+                )
             }
         }
     }

@@ -70,7 +70,7 @@ extension PlatformSetting {
         case .dataKey: new.records.keyFile = old.records.keyFile
         case .metricsToken: new.metricsToken = old.metricsToken
         case .frameAncestor: new.frameAncestors = old.frameAncestors
-        default: preconditionFailure("\(self) needs no restart")
+        default: preconditionFailure("\(self) must require a restart")
         }
     }
 }

@@ -61,7 +61,7 @@ struct DashboardRoutes: Sendable {
     }
 
     private static var loggedOut: Response {
-        ApplicationAnswer.json(Failure(reason: "Nobody is logged in."), .unauthorized)
+        ApplicationAnswer.json(Failure(reason: "No user is logged in."), .unauthorized)
     }
 
     private func isSecure(_ context: WebRequestContext) -> Bool {
@@ -70,12 +70,17 @@ struct DashboardRoutes: Sendable {
 
     private func logIn(_ request: Request, _ context: WebRequestContext) async -> Response {
         guard request.isOfDashboard, request.hasBody(ofType: "application/json") else {
-            return ApplicationAnswer.json(Failure(reason: "Log in by the page."), .forbidden)
+            return ApplicationAnswer.json(
+                Failure(reason: "The login request is not from the dashboard's page: log in on that page."), .forbidden)
         }
         var request = request
         guard let body = try? await request.collectBody(upTo: Self.bodyLimit),
             let credentials = try? JSONDecoder().decode(Credentials.self, from: Data(body.readableBytesView))
-        else { return ApplicationAnswer.json(Failure(reason: "The login cannot be read."), .badRequest) }
+        else {
+            return ApplicationAnswer.json(
+                Failure(reason: "The login request is malformed: send the fields “application” and “secret” in JSON."),
+                .badRequest)
+        }
         let clientContext = request.clientContext(context)
         let place: Logger.Metadata = ["address": "\(clientContext.address.map(\.description) ?? "unknown")"]
         switch access.logIn(credentials.applicationId, secret: credentials.secret, from: clientContext.address) {
@@ -87,13 +92,13 @@ struct DashboardRoutes: Sendable {
             response.headers[.setCookie] = LoginCookie.value(ticket, context, isSecure: isSecure(context))
             return response
         case .wrong:
-            logger.notice("a login to the dashboard failed", metadata: place)
+            logger.notice("dashboard login failed", metadata: place)
             return ApplicationAnswer.json(
-                Failure(reason: "The platform does not know this application and secret."), .unauthorized)
+                Failure(reason: "The application ID or the secret is wrong."), .unauthorized)
         case .wait(let time):
             let seconds = Int(time.seconds.rounded(.up))
             var response = ApplicationAnswer.json(
-                Failure(reason: "Too many attempts have failed: try again in \(seconds) s."), .tooManyRequests)
+                Failure(reason: "Too many attempts have failed: retry in \(seconds) s."), .tooManyRequests)
             response.headers[.retryAfter] = "\(seconds)"
             return response
         }

@@ -23,7 +23,7 @@ struct AccessLogMiddleware: RouterMiddleware {
 
     private func log(_ request: Request, _ context: WebRequestContext, _ status: HTTPResponse.Status) {
         logger.debug(
-            "answered",
+            "request",
             metadata: [
                 "method": "\(request.method.rawValue)", "route": "\(context.endpointPath ?? "none")",
                 "status": "\(status.code)",

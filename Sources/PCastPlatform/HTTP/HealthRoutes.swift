@@ -47,13 +47,14 @@ struct HealthRoutes: Sendable {
         if clientContext.isOnThisMachine { return }
         guard let metricsToken else {
             throw APIError(
-                .unauthorized, "Metrics are for this machine: the platform's operator may set metrics-token for others."
+                .unauthorized,
+                "Metrics are available to this host only: the operator can allow others with --metrics-token."
             )
         }
         let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0)?.secret }
         guard let given = basic ?? request.bearer else {
             throw APIError(
-                .unauthorized, "Metrics need the token of metrics-token: send it as “Authorization: Bearer …”.")
+                .unauthorized, "Metrics require the token of --metrics-token: send it as “Authorization: Bearer …”.")
         }
         try attempts.check(from: clientContext.address) { CredentialCheck.isSame(given, metricsToken) }
     }
@@ -67,20 +68,22 @@ struct HealthRoutes: Sendable {
             owners[figures.stream].map { MetricsText.StreamSource(figures: figures, application: $0) }
         }
         var metrics = MetricsText()
-        metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
+        metrics.add("pcast_streams", .gauge, "Number of published streams.", counts.streams)
         metrics.add(
-            "pcast_streams_reconnecting", .gauge, "Streams whose publisher is to come back.",
+            "pcast_streams_reconnecting", .gauge, "Number of streams that wait for their publisher to reconnect.",
             await directory.awaited.streams.count)
-        metrics.add("pcast_viewers", .gauge, "Viewers of all streams.", counts.viewers)
+        metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
         let sessions = await registry.counts
-        metrics.add("pcast_sessions", .gauge, "Sessions of clients.", sessions.all)
-        metrics.add("pcast_sessions_absent", .gauge, "Sessions whose client has no connection.", sessions.absent)
-        metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
+        metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
         metrics.add(
-            "pcast_shard_peers", .gauge, "Publishers and viewers of each shard of the relay.",
+            "pcast_sessions_absent", .gauge, "Number of sessions whose client is disconnected.", sessions.absent)
+        metrics.add("pcast_packets_forwarded_total", .counter, "Media packets forwarded to viewers.", forwarded)
+        metrics.add(
+            "pcast_shard_peers", .gauge, "Number of publishers and viewers of each SFU shard.",
             router.peersOfShards.enumerated().map { ([("shard", "\($0.offset)")], "\($0.element)") })
         metrics.add(
-            "pcast_shard_messages_dropped_total", .counter, "What shards could not hand over to each other.",
+            "pcast_shard_messages_dropped_total", .counter,
+            "Messages between SFU shards that were dropped because a queue was full.",
             await router.shardMessagesLost())
         metrics.add(
             statistics.figures, applications: authenticator.applicationIDs,

@@ -15,29 +15,35 @@ extension MetricsText {
     mutating func add(_ streams: [StreamSource]) {
         let shown = streams.sorted { $0.figures.viewers > $1.figures.viewers }.prefix(Self.streamLimit)
         add(
-            "pcast_streams_omitted", .gauge, "Streams that have no figures of their own here, being too many.",
+            "pcast_streams_omitted", .gauge,
+            "Number of streams without metrics of their own, because the maximum is reached.",
             streams.count - shown.count)
         let all = Array(shown)
-        addEach("pcast_stream_viewers", "Viewers of the stream.", of: all) { [([], "\($0.viewers)")] }
-        addEach("pcast_stream_received_bytes_per_second", "What arrives of the publisher, on the wire.", of: all) {
+        addEach("pcast_stream_viewers", "Number of viewers of the stream.", of: all) { [([], "\($0.viewers)")] }
+        addEach(
+            "pcast_stream_received_bytes_per_second",
+            "Bytes per second received from the publisher, including headers.", of: all
+        ) {
             $0.bitrate.map { [([], Self.bytes($0))] } ?? []
         }
-        addEach("pcast_stream_round_trip_seconds", "To the publisher and back.", of: all) {
+        addEach("pcast_stream_round_trip_seconds", "Round-trip time to the publisher in seconds.", of: all) {
             $0.roundTrip.map { [([], "\($0.seconds)")] } ?? []
         }
         addCounts(all)
         addEach(
             "pcast_stream_limit_bytes_per_second",
-            "What the publisher is asked to stay below for its viewers' sake.", of: all
+            "Bit rate limit that the publisher receives because of its viewers' links (REMB), in bytes per second.",
+            of: all
         ) { $0.limit.map { [([], Self.bytes($0))] } ?? [] }
         addEach(
             "pcast_stream_estimate_bytes_per_second",
-            "What the viewers' downlinks carry on the average, as congestion control finds out.", of: all
+            "Average available bandwidth of the viewers as estimated by congestion control, in bytes per second.",
+            of: all
         ) { stream in
             guard stream.estimatedViewers > 0 else { return [] }
             return [([], "\(Double(stream.estimates.bitsPerSecond) / 8 / Double(stream.estimatedViewers))")]
         }
-        addEach("pcast_stream_layer_viewers", "Viewers that are sent each layer of the video.", of: all) { stream in
+        addEach("pcast_stream_layer_viewers", "Number of viewers of each video layer.", of: all) { stream in
             stream.viewersOfLayers.sorted { $0.key < $1.key }.map { ([("layer", "\($0.key)")], "\($0.value)") }
         }
         addQualities(all)
@@ -64,12 +70,12 @@ extension MetricsText {
 
     private mutating func addCounts(_ streams: [StreamSource]) {
         let counts: [(name: String, help: String, value: (StreamMetrics.Counts) -> Int)] = [
-            ("packets", "Packets of media.", { $0.packets }),
-            ("bytes", "Bytes of media, headers not counted.", { $0.bytes }),
-            ("lost_packets", "Packets that did not arrive when they were first sent.", { $0.packetsLost }),
-            ("retransmitted_packets", "Packets that were sent again.", { $0.retransmissions }),
-            ("nacks", "Requests to send packets again.", { $0.nacks }),
-            ("key_frame_requests", "Requests for key frames (PLI and FIR).", { $0.keyFrameRequests }),
+            ("packets", "Media packets.", { $0.packets }),
+            ("bytes", "Media bytes without headers.", { $0.bytes }),
+            ("lost_packets", "Packets that were lost at their first transmission.", { $0.packetsLost }),
+            ("retransmitted_packets", "Packets that were retransmitted.", { $0.retransmissions }),
+            ("nacks", "Retransmission requests (NACK).", { $0.nacks }),
+            ("key_frame_requests", "Key-frame requests (PLI and FIR).", { $0.keyFrameRequests }),
         ]
         for (name, help, value) in counts {
             addEach("pcast_stream_\(name)_total", help, .counter, of: streams) { stream in
@@ -82,10 +88,11 @@ extension MetricsText {
     }
 
     private mutating func addQualities(_ streams: [StreamSource]) {
-        addEach("pcast_stream_quality", "The row of data quality that the publisher has.", of: streams) { stream in
+        addEach("pcast_stream_quality", "Data-quality status and reason of the publisher.", of: streams) { stream in
             [(Self.labels(stream.quality), "1")]
         }
-        addEach("pcast_stream_viewer_quality", "Viewers that have each row of data quality.", of: streams) { stream in
+        addEach("pcast_stream_viewer_quality", "Number of viewers by data-quality status and reason.", of: streams) {
+            stream in
             stream.viewerQualities
                 .sorted {
                     ($0.key.status.rawValue, $0.key.reason.rawValue) < ($1.key.status.rawValue, $1.key.reason.rawValue)

@@ -1,7 +1,7 @@
 extension MetricsText {
     mutating func add(_ counts: TimelineService.Counts) {
-        add("pcast_timeline_games", .gauge, "Games whose timelines are in memory.", counts.games)
-        add("pcast_timeline_consumers", .gauge, "Consumers of timelines.", counts.consumers)
-        add("pcast_timeline_revisions_total", .counter, "Changes of timelines that were recorded.", counts.revisions)
+        add("pcast_timeline_games", .gauge, "Number of games whose timelines are in memory.", counts.games)
+        add("pcast_timeline_consumers", .gauge, "Number of timeline consumers.", counts.consumers)
+        add("pcast_timeline_revisions_total", .counter, "Timeline revisions that were recorded.", counts.revisions)
     }
 }

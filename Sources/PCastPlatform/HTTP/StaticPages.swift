@@ -79,7 +79,7 @@ struct StaticPages: Sendable {
         }
     }
 
-    private static var missing: Response { Responses.text(.notFound, "There is no such file.") }
+    private static var missing: Response { Responses.text(.notFound, "The file does not exist.") }
 
     /// The policy of pages that other sites must not embed, so that a user cannot be tricked into a click
     /// (clickjacking).

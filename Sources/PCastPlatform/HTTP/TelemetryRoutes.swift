@@ -30,7 +30,7 @@ struct TelemetryRoutes: Sendable {
     }
 
     private static func discard(_ request: Request) async -> Response {
-        let tooLarge = APIError(.tooLarge, "The body is too large: \(bodyLimit / 1024) KiB are taken.")
+        let tooLarge = APIError(.tooLarge, "The body is too large: send at most \(bodyLimit / 1024) KiB.")
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bodyLimit {
             return Responses.refusal(tooLarge)
         }
@@ -41,7 +41,8 @@ struct TelemetryRoutes: Sendable {
                 guard count <= bodyLimit else { return Responses.refusal(tooLarge) }
             }
         } catch {
-            return Responses.refusal(APIError(.badRequest, "The body was cut."))
+            return Responses.refusal(
+                APIError(.badRequest, "The body is incomplete: send as many bytes as Content-Length states."))
         }
         return Response(
             status: .ok, headers: [.contentType: "application/protobuf", .cacheControl: "no-store"],

@@ -76,7 +76,9 @@ extension WebRTCHTTPController {
             video: viewed.choice.word, reason: viewed.cause.word)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
-        guard let body = try? encoder.encode(listing) else { throw APIError(.failed, "The layers could not be told.") }
+        guard let body = try? encoder.encode(listing) else {
+            throw APIError(.failed, "The layers could not be encoded as JSON.")
+        }
         var response = Responses.json(.ok, String(decoding: body, as: UTF8.self))
         response.headers[.cacheControl] = "no-store"
         return response
@@ -98,7 +100,8 @@ extension WebRTCHTTPController {
         if let request {
             let choice = try await choice(request)
             if let media = choice.mediaId, media != resource.videoSection {
-                throw APIError(.badRequest, "The layers are those of the video, mediaId “\(resource.videoSection)”.")
+                throw APIError(
+                    .badRequest, "“mediaId” is invalid: send “\(resource.videoSection)”, which is that of the video.")
             }
             layer = choice.encodingId
         }
@@ -112,7 +115,8 @@ extension WebRTCHTTPController {
             let body = try await request.collectBody(upTo: Self.choiceLimit)
             return try JSONDecoder().decode(Choice.self, from: Data(body.readableBytesView))
         } catch {
-            throw APIError(.badRequest, "Send a choice as JSON: {\"mediaId\":\"0\",\"encodingId\":\"h\"}.")
+            throw APIError(
+                .badRequest, "The body is invalid: send JSON such as {\"mediaId\":\"0\",\"encodingId\":\"h\"}.")
         }
     }
 }

@@ -109,7 +109,7 @@ struct WebRTCHTTPController: Sendable {
             return try await body()
         } catch {
             if error.kind == .unauthorized || error.kind == .badRequest {
-                logger.info("refused", metadata: ["protocol": "\(kind.rawValue)", "why": "\(error.detail)"])
+                logger.info("request rejected", metadata: ["protocol": "\(kind.rawValue)", "error": "\(error.detail)"])
             }
             return Responses.refusal(error)
         }
@@ -120,7 +120,8 @@ struct WebRTCHTTPController: Sendable {
     private func join(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         guard request.hasBody(ofType: MediaTypeName.description) else {
             return Responses.text(
-                .unsupportedMediaType, "Send an offer as \(MediaTypeName.description).",
+                .unsupportedMediaType,
+                "The content type is not supported: send an offer as \(MediaTypeName.description).",
                 [.acceptPost: MediaTypeName.description])
         }
         let clientContext = request.clientContext(context)
@@ -129,11 +130,11 @@ struct WebRTCHTTPController: Sendable {
         do {
             offer = try SessionDescription(parsing: try await body(request))
         } catch let error as SDPError {
-            throw APIError(.badRequest, "The offer cannot be read: \(error).")
+            throw APIError(.badRequest, "The offer is malformed: \(error).")
         } catch let error as APIError {
             throw error
         } catch {
-            throw APIError(.badRequest, "The offer could not be received.")
+            throw APIError(.badRequest, "The offer could not be processed.")
         }
         let name = RandomIdentifier.make()
         let resources = resources
@@ -183,7 +184,7 @@ struct WebRTCHTTPController: Sendable {
 
     private func body(_ request: Request) async throws(APIError) -> String {
         var request = request
-        let tooLarge = APIError(.tooLarge, "The body is too large: \(Self.bodyLimit / 1024) KiB are taken.")
+        let tooLarge = APIError(.tooLarge, "The body is too large: send at most \(Self.bodyLimit / 1024) KiB.")
         // If the client waits for `100 Continue`, the content is not requested.
         if request.headers[.expect] != nil, let length = request.headers[.contentLength].flatMap({ Int($0) }),
             length > Self.bodyLimit
@@ -193,7 +194,9 @@ struct WebRTCHTTPController: Sendable {
         do {
             return String(buffer: try await request.collectBody(upTo: Self.bodyLimit))
         } catch {
-            throw error is NIOTooManyBytesError ? tooLarge : APIError(.badRequest, "The body was cut.")
+            throw error is NIOTooManyBytesError
+                ? tooLarge
+                : APIError(.badRequest, "The body is incomplete: send as many bytes as Content-Length states.")
         }
     }
 
@@ -210,7 +213,8 @@ struct WebRTCHTTPController: Sendable {
         let (name, resource) = try await find(context)
         guard request.hasBody(ofType: MediaTypeName.trickle) else {
             return Responses.text(
-                .unsupportedMediaType, "Send a fragment as \(MediaTypeName.trickle).",
+                .unsupportedMediaType,
+                "The content type is not supported: send a fragment as \(MediaTypeName.trickle).",
                 [.acceptPatch: MediaTypeName.trickle])
         }
         let text = try await body(request)
@@ -218,7 +222,7 @@ struct WebRTCHTTPController: Sendable {
         do {
             fragment = try TrickleFragment(parsing: text)
         } catch {
-            throw APIError(.badRequest, "The fragment cannot be read: \(error).")
+            throw APIError(.badRequest, "The SDP fragment is malformed: \(error).")
         }
         let fields = request.headers[values: .ifMatch]
         let condition = fields.isEmpty ? nil : EntityTagCondition(fields) ?? .tags([])
@@ -227,10 +231,11 @@ struct WebRTCHTTPController: Sendable {
         }
         // Older clients omit the condition, which is harmless before a restart.
         if condition == nil, resource.hasRestarted {
-            return Responses.text(.preconditionRequired, "Send the session's ETag as If-Match.")
+            return Responses.text(
+                .preconditionRequired, "The If-Match header is missing: send the session's ETag in it.")
         }
         guard condition?.matches(resource.entityTag) ?? true else {
-            return Responses.text(.preconditionFailed, "The session has restarted since.")
+            return Responses.text(.preconditionFailed, "The ETag is outdated, because ICE was restarted since.")
         }
         // An ICE-lite agent sends no checks, so it does not need candidates. The response has no ETag (RFC 9725,
         // section 4.3.2).
@@ -243,11 +248,11 @@ struct WebRTCHTTPController: Sendable {
         // An example in RFC 9725 quotes the asterisk, and some clients do so too.
         guard condition == .any || condition == .tags(["\"*\""]) else {
             let status: HTTPResponse.Status = condition == nil ? .preconditionRequired : .preconditionFailed
-            return Responses.text(status, "A restart comes with “If-Match: *”.")
+            return Responses.text(status, "An ICE restart requires “If-Match: *”.")
         }
         guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
             let remote = ICECredentials(ufrag: ufrag, password: password)
-        else { throw APIError(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
+        else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
         let ours = try await directory.restart(resource.participation.peer, remote: remote)
         guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else { throw .ended }
         return Response(

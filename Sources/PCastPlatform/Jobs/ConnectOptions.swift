@@ -35,6 +35,6 @@ struct ConnectOptions: Sendable {
     }
 
     private static func refusal(_ name: String) -> APIError {
-        APIError(.badRequest, "The value of \(name) cannot be used.")
+        APIError(.badRequest, "The value of the connect option \(name) is invalid.")
     }
 }

@@ -20,16 +20,18 @@ struct JobPolicy: Sendable {
     /// - Throws: ``APIError`` with the reason for the client.
     func admit(_ text: String, for kind: IngestJob.Kind) async throws(APIError) -> Admitted {
         guard let uri = MediaURI(text) else {
-            throw Self.refusal("this is no address of media: http, https, rtsp, srt, rtmp and rtmps are")
+            throw Self.refusal("the URI is not supported; use http, https, rtsp, srt, rtmp or rtmps")
         }
         switch uri.scheme {
         case .file: try admitFile(uri, kind)
         case .http, .https:
-            guard kind == .publish else { throw Self.refusal("nothing is pushed by \(uri.scheme.rawValue)") }
+            guard kind == .publish else {
+                throw Self.refusal("\(uri.scheme.rawValue) is not supported for pushing; use srt, rtmp, rtmps or rtsp")
+            }
             try await judge(uri)
         case .srt:
             guard ["", "caller", "listener"].contains(uri.query("mode").joined(separator: " ")) else {
-                throw Self.refusal("mode= of srt is caller or listener")
+                throw Self.refusal("the SRT mode is invalid; use mode=caller or mode=listener")
             }
             if uri.isListener { return Admitted(uri: uri, listen: try admitListener(uri)) }
             try await judge(uri)
@@ -45,7 +47,10 @@ struct JobPolicy: Sendable {
             switch error {
             case .unknown: throw Self.refusal("\(error)")
             // The private address of a name is only logged for the operator.
-            case .forbidden: throw Self.refusal("\(uri.host) is not public, and not listed", detail: "\(error)")
+            case .forbidden:
+                throw Self.refusal(
+                    "\(uri.host) is not a public address; the operator can allow it with --media-allow",
+                    detail: "\(error)")
             }
         }
     }
@@ -57,23 +62,24 @@ struct JobPolicy: Sendable {
     private func admitListener(_ uri: MediaURI) throws(APIError) -> IPAddress {
         guard let ports = configuration.listenerPorts, ports.contains(uri.port) else {
             let allowed = configuration.listenerPorts.map { "\($0.lowerBound) to \($0.upperBound)" } ?? "none"
-            throw Self.refusal("encoders are listened for on ports that the platform allows: \(allowed)")
+            throw Self.refusal("the SRT listener's port is not allowed; use one of \(allowed)")
         }
         guard let host = IPAddress(uri.host), host.isUnspecified || host == listen else {
-            throw Self.refusal("a listener is written 0.0.0.0, whichever address the platform has")
+            throw Self.refusal(
+                "the SRT listener's host is invalid; use 0.0.0.0, which means any address of the platform")
         }
         return listen
     }
 
     private func admitFile(_ uri: MediaURI, _ kind: IngestJob.Kind) throws(APIError) {
         guard let folder = configuration.folder, let root = Self.resolved(folder) else {
-            throw Self.refusal("files are not opened here")
+            throw Self.refusal("file URIs are not allowed; the operator can allow them with --media-directory")
         }
         let file = uri.path
         let existing =
             kind == .publish ? file : String(file[..<(file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex)])
         guard let place = Self.resolved(existing), (place + "/").utf8.starts(with: (root + "/").utf8) else {
-            throw Self.refusal("there is no such file in the folder of files")
+            throw Self.refusal("the file does not exist in --media-directory")
         }
     }
 
@@ -85,6 +91,6 @@ struct JobPolicy: Sendable {
     }
 
     private static func refusal(_ why: String, detail: String? = nil) -> APIError {
-        APIError(.badRequest, "The URI is not used: \(why).", detail: detail)
+        APIError(.badRequest, "The URI is rejected: \(why).", detail: detail)
     }
 }

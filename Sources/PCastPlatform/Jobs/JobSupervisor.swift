@@ -58,12 +58,14 @@ actor JobSupervisor {
         let purpose = try await authorize(request)
         let options = try ConnectOptions(request.message.connectOptions, options: request.message.options)
         guard let admission, let platform, !isStopping else {
-            throw APIError(.unsupported, "This platform has no workers: it neither pulls streams nor pushes them.")
+            throw APIError(
+                .unsupported,
+                "Pulling and pushing streams is disabled on this platform: set --max-jobs of “pcast serve”.")
         }
         let kind: IngestJob.Kind = purpose == .publish ? .publish : .egress
         let admitted = try await admission.admit(request.message.connectUri, for: kind)
         guard runs.count < admission.configuration.limit else {
-            throw APIError(.capacity, "As many streams from and to addresses run as the platform allows.")
+            throw APIError(.capacity, "The platform has reached its limit of ingest and egress jobs: retry later.")
         }
         if !options.unknown.isEmpty {
             logger.warning("unknown connect options", metadata: ["options": "\(options.unknown)"])
@@ -87,7 +89,7 @@ actor JobSupervisor {
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
         logger.info(
-            "worker starts", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
+            "worker started", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
         launch(id, order, admission.configuration)
         watchSessions()
         guard await isRunning(id) else { throw await failure(of: id, admitted.uri) }
@@ -144,7 +146,7 @@ actor JobSupervisor {
                 }
             }
         } catch {
-            logger.error("no worker starts", metadata: ["stream": "\(id)", "why": "\(error)"])
+            logger.error("worker could not be started", metadata: ["stream": "\(id)", "error": "\(error)"])
             runs[id]?.settle(false)
         }
     }
@@ -164,9 +166,9 @@ actor JobSupervisor {
 
     /// Returns the reason why a job did not start, and ends what remains of it.
     private func failure(of id: StreamID, _ uri: MediaURI) async -> APIError {
-        let why = runs[id]?.lastWord?.description ?? "nothing came of it in time"
+        let why = runs[id]?.lastWord?.description ?? "no media arrived before the timeout"
         runs[id]?.isOver = true
-        logger.warning("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "why": "\(why)"])
+        logger.warning("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "error": "\(why)"])
         await end(id, reason: .failed, description: "")
         dismiss(id, kill: true)
         return APIError(.failed, "\(uri) cannot be used: \(why).")
@@ -177,18 +179,19 @@ actor JobSupervisor {
     private func take(_ line: String, of id: StreamID) async {
         guard let report = JobReport(line: line) else {
             let text = String(line.prefix(Self.longestNote))
-            logger.warning("worker says", metadata: ["stream": "\(id)", "text": "\(text)"])
+            logger.warning("worker message", metadata: ["stream": "\(id)", "text": "\(text)"])
             return
         }
         switch report {
         case .listening, .running: runs[id]?.settle(true)
         case .note(let text):
             logger.info(
-                "worker says", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
+                "worker message", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
         case .ended(let reason, let description):
             runs[id]?.lastWord = (reason, description)
             logger.info(
-                "worker is done", metadata: ["stream": "\(id)", "reason": "\(reason)", "why": "\(description)"])
+                "worker finished",
+                metadata: ["stream": "\(id)", "reason": "\(reason)", "description": "\(description)"])
             runs[id]?.settle(false)
             await end(id, wire: reason)
         }
@@ -196,7 +199,7 @@ actor JobSupervisor {
 
     private func processEnded(_ id: StreamID, _ status: ChildProcess.End) async {
         guard let run = runs[id] else { return }
-        logger.info("worker ended", metadata: ["stream": "\(id)", "status": "\(status)"])
+        logger.info("worker process ended", metadata: ["stream": "\(id)", "status": "\(status)"])
         runs[id]?.settle(false)
         await end(id, wire: run.lastWord?.reason ?? StreamEndedReason.failed.rawValue)
         authenticator.workers.revoke(run.credential)

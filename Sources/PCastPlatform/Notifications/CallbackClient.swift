@@ -24,7 +24,7 @@ struct CallbackClient: Sendable {
     func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]
     ) async -> Answer {
-        guard let address = try? WebAddress(uri) else { return .forbidden("this is no address") }
+        guard let address = try? WebAddress(uri) else { return .forbidden("the webhook's address is not a valid URI") }
         let place: TransportAddress
         do throws(AddressRefusal) {
             place = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)

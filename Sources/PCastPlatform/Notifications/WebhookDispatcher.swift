@@ -146,19 +146,19 @@ actor WebhookDispatcher {
     private func count(_ outcome: Records.Outcome, _ answer: String, _ delivery: DueDelivery) {
         let metadata: Logger.Metadata = [
             "notification": "\(delivery.id)", "stream": "\(delivery.stream)", "callback": "\(delivery.callback.name)",
-            "answer": "\(answer)", "attempt": "\(delivery.attempts + 1)",
+            "response": "\(answer)", "attempt": "\(delivery.attempts + 1)",
         ]
         switch outcome {
         case .delivered:
             counts.delivered += 1
-            logger.debug("notified", metadata: metadata)
+            logger.debug("notification delivered", metadata: metadata)
         case .retry:
             counts.failedAttempts += 1
-            logger.info("a notification was not taken, and is tried again", metadata: metadata)
+            logger.info("notification not delivered, will be retried", metadata: metadata)
         case .failed:
             counts.failedAttempts += 1
             counts.failed += 1
-            logger.warning("a notification was not taken, and is kept aside", metadata: metadata)
+            logger.warning("notification failed after the last attempt", metadata: metadata)
         }
     }
 }

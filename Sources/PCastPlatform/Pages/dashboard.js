@@ -73,7 +73,7 @@ class Rounds {
   #tellFailure(error) {
     const wait = Math.max(Math.ceil((this.#nextTry - Date.now()) / 1000), 1);
     const why = error instanceof Refused
-      ? error.message : "The platform does not answer. What is shown here is as it was last.";
+      ? error.message : "The platform does not respond. The page shows the last known state.";
     show("not connected", "bad", `${why} Trying again in ${wait} s.`);
   }
 
@@ -140,7 +140,7 @@ const ends = new EndDialog(async (stream, reason) => {
 
 function tellFailure(error) {
   if (error instanceof LoggedOut) rounds.stop();
-  else show("live", "good", error instanceof Refused ? error.message : "The platform does not answer.");
+  else show("live", "good", error instanceof Refused ? error.message : "The platform does not respond.");
 }
 
 const matches = (stream, words) =>
@@ -178,9 +178,9 @@ function showTotals(list, shown, isFiltered) {
   setText(element("bitrate"), bitrate(list.total.bitrate));
   element("none").hidden = shown > 0;
   const isEmpty = list.total.streams === 0;
-  setText(element("nonetitle"), isEmpty ? "Nothing is playing" : "No stream matches");
+  setText(element("nonetitle"), isEmpty ? "There are no live streams" : "No stream matches");
   setText(element("nonewhy"), isEmpty
-    ? "A stream appears here as soon as somebody publishes." : "Filter by other words, or by none.");
+    ? "A stream appears here when it is published." : "Change or clear the filter.");
   element("nonehow").hidden = !isEmpty;
   const left = list.total.streams - list.streams.length;
   element("more").hidden = left <= 0;
@@ -248,7 +248,7 @@ function showEnded({ streams }) {
     part(row, "reason", reason, `tone ${reasonLevels[reason] ?? "own"}`);
     const facts = [
       stream.duration === undefined ? "never started" : `lasted ${clock(stream.duration)}`,
-      stream.views ? `${count(stream.views, "view")}, ${stream.mostViewers} at one time` : "nobody watched",
+      stream.views ? `${count(stream.views, "view")}, ${stream.mostViewers} simultaneously` : "no viewers",
     ];
     part(row, "facts", facts.join(" · "), "facts quiet small");
     part(row, "time", ago(stream.endTime), "time quiet small").title = new Date(stream.endTime).toLocaleString();
@@ -266,7 +266,7 @@ function describe(delivery, age) {
     default: {
       // Notifications of the same stream and callback are sent one after the other.
       if (!delivery.attempts) {
-        return [`${delivery.callback}: ${age < 5000 ? "on its way" : "waits for the one before"}`, ""];
+        return [`${delivery.callback}: ${age < 5000 ? "being delivered" : "waits for the previous one"}`, ""];
       }
       const wait = Math.ceil(((delivery.nextAttempt ?? 0) - now()) / 1000);
       const next = wait > 0 ? `again in ${wait < 90 ? `${wait} s` : clock(wait * 1000)}` : "trying now";
@@ -283,8 +283,8 @@ function showNotifications({ notifications }) {
   const words = {
     pending: "No notification is waiting.", failed: "No notification has failed.",
     "": callbacks?.length === 0
-      ? "No callback address is registered, so nobody is notified. Register one by PUT /pcast/application/ID/callback."
-      : "Nobody has been notified yet.",
+      ? "No webhook is configured. Create one with PUT /pcast/application/ID/callback."
+      : "There are no notifications yet.",
   };
   setText(empty, words[wantedState]);
   showRows(element("notifications"), notifications, (each) => each.id, (row, each) => {
@@ -296,7 +296,7 @@ function showNotifications({ notifications }) {
       const [text, tone] = describe(delivery, now() - time);
       part(row, `delivery${index}`, text, `delivery small ${tone}`);
     });
-    if (!each.deliveries.length) part(row, "delivery0", "no callback address was registered then", "delivery small");
+    if (!each.deliveries.length) part(row, "delivery0", "no webhook was configured", "delivery small");
     const hasFailed = each.deliveries.some((delivery) => delivery.state === "failed");
     const button = row.querySelector(":scope > button");
     if (hasFailed && !button) row.append(resendButton(each));
@@ -307,8 +307,8 @@ function showNotifications({ notifications }) {
 function resendButton({ id, what, streamId }) {
   const button = document.createElement("button");
   button.className = "small resend";
-  button.textContent = "Send again";
-  button.setAttribute("aria-label", `Send again: ${what} of ${streamId}`);
+  button.textContent = "Resend";
+  button.setAttribute("aria-label", `Resend: ${what} of ${streamId}`);
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {

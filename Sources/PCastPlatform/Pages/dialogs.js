@@ -26,7 +26,7 @@ export class EndDialog {
     element("endnow").addEventListener("click", async () => {
       const reason = chosen() || element("endtext").value.trim();
       if (!reason) {
-        element("endfailure").textContent = "Write why, or choose another reason.";
+        element("endfailure").textContent = "Enter a reason, or choose another one.";
         element("endtext").focus();
         return;
       }
@@ -37,7 +37,7 @@ export class EndDialog {
         dialog.close();
       } catch (error) {
         element("endfailure").textContent = error.status === 404
-          ? "It has ended meanwhile." : error.message || "The platform does not answer.";
+          ? "The stream has already ended." : error.message || "The platform does not respond.";
       }
       element("endnow").disabled = false;
     });
@@ -46,7 +46,7 @@ export class EndDialog {
   open(stream) {
     this.#stream = stream;
     element("endtitle").textContent = `End ${nameOf(stream)}?`;
-    element("endviewers").textContent = stream.viewers ? count(stream.viewers, "viewer") : "whoever watches";
+    element("endviewers").textContent = stream.viewers ? count(stream.viewers, "viewer") : "all viewers";
     element("endid").textContent = stream.streamId;
     element("endfailure").textContent = "";
     element("endtext").value = "";
@@ -73,10 +73,10 @@ export class LinkDialog {
         const until = new Date(Date.now() + seconds * 1000);
         const day = until.toDateString() === new Date().toDateString() ? "" : `${until.toLocaleDateString()}, `;
         const time = until.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-        this.#tell(`${isCopied ? "Copied to the clipboard" : "Copy it from here"}; it is good until ${day}${time}.`, "good");
+        this.#tell(`${isCopied ? "Copied to the clipboard" : "Copy it from the field"}; it is valid until ${day}${time}.`, "good");
       } catch (error) {
-        this.#tell(error.status === 410 ? "The stream has ended meanwhile."
-          : error.message || "The platform does not answer.", "bad");
+        this.#tell(error.status === 410 ? "The stream has already ended."
+          : error.message || "The platform does not respond.", "bad");
       }
       element("makelink").disabled = false;
     });

@@ -25,17 +25,17 @@ export function takeToken() {
 
 const endings = {
   viewer: {
-    ended: "The publisher has finished.", censored: "It was taken off the air: censored.",
-    maintenance: "The platform is under maintenance.", capacity: "The platform has no room for it any more.",
-    failed: "The connection to the publisher was lost.", overload: "The platform had too much to do.",
-    "app-background": "The publisher's application went to the background.", "pcast-stop": "The publisher has left.",
+    ended: "The publisher ended the stream.", censored: "The stream was censored.",
+    maintenance: "The platform is under maintenance.", capacity: "The platform has reached its capacity.",
+    failed: "The connection to the publisher was lost.", overload: "The platform was overloaded.",
+    "app-background": "The publisher's application went to the background.", "pcast-stop": "The publisher left.",
   },
   publisher: {
-    ended: "Somebody has ended it at the platform.", censored: "It was taken off the air: censored.",
+    ended: "The stream was ended on the platform.", censored: "The stream was censored.",
     maintenance: "The platform is under maintenance: publish again later.",
-    capacity: "The platform has no room for it any more.", failed: "The connection to the platform was lost.",
-    overload: "The platform had too much to do.", "app-background": "The page went to the background.",
-    "pcast-stop": "The page has left.",
+    capacity: "The platform has reached its capacity.", failed: "The connection to the platform was lost.",
+    overload: "The platform was overloaded.", "app-background": "The page went to the background.",
+    "pcast-stop": "The page was closed.",
   },
 };
 
@@ -58,28 +58,28 @@ const qualityWords = {
     "all download-limited": "Your connection is slow: the quality is reduced.",
     "all publisher-limited": "The publisher's connection is slow: the quality is reduced.",
     "all network-limited": "Other viewers' connections are slow: the quality is reduced.",
-    "audio-only none": "Sound only: there is no picture to be had.",
-    "audio-only download-limited": "Your connection is too slow for the picture: sound only.",
-    "audio-only publisher-limited": "The publisher's connection is too slow for the picture: sound only.",
-    "audio-only network-limited": "Other viewers' connections are too slow for the picture: sound only.",
-    "no-data none": "Nothing arrives here: look at your connection.",
-    "no-data download-limited": "Your connection lets nothing through.",
-    "no-data publisher-limited": "Nothing arrives from the publisher.",
-    "no-data network-limited": "Other viewers' connections are too slow: nothing is left of the stream.",
+    "audio-only none": "Audio only: the stream has no video.",
+    "audio-only download-limited": "Your connection is too slow for video: audio only.",
+    "audio-only publisher-limited": "The publisher's connection is too slow for video: audio only.",
+    "audio-only network-limited": "Other viewers' connections are too slow for video: audio only.",
+    "no-data none": "No data arrives: check your connection.",
+    "no-data download-limited": "Your connection is too slow: no data arrives.",
+    "no-data publisher-limited": "No data arrives from the publisher.",
+    "no-data network-limited": "Other viewers' connections are too slow: the stream has no data.",
   },
   publisher: {
     "all upload-limited": "Your connection is slow: the quality is reduced.",
     "all network-limited": "Viewers' connections are slow: the quality is reduced.",
-    "audio-only upload-limited": "Your connection is too slow for the picture: sound only.",
-    "audio-only network-limited": "Viewers' connections are too slow for the picture: sound only.",
-    "no-data none": "Nothing reaches the platform: look at your connection.",
-    "no-data upload-limited": "Your connection lets nothing through.",
+    "audio-only upload-limited": "Your connection is too slow for video: audio only.",
+    "audio-only network-limited": "Viewers' connections are too slow for video: audio only.",
+    "no-data none": "No data reaches the platform: check your connection.",
+    "no-data upload-limited": "Your connection is too slow: no data arrives.",
   },
 };
 const statusWords = { "all": "Good", "audio-only": "Audio only", "no-data": "No data" };
 const reasonWords = {
-  "none": "", "upload-limited": "limited by the way out",
-  "download-limited": "limited by the way here", "publisher-limited": "limited by the publisher",
+  "none": "", "upload-limited": "limited by the uplink",
+  "download-limited": "limited by the downlink", "publisher-limited": "limited by the publisher",
   "network-limited": "limited by other viewers",
 };
 

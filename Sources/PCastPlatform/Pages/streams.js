@@ -12,10 +12,10 @@ const previews = new Set();
 
 const qualityText = {
   "all none": "good", "all upload-limited": "limited by the publisher's uplink",
-  "all network-limited": "held back for its viewers' sake", "audio-only none": "sound only",
-  "audio-only upload-limited": "sound only: the uplink is too slow",
-  "audio-only network-limited": "sound only, for its viewers' sake",
-  "no-data none": "nothing arrives", "no-data upload-limited": "nothing arrives: the uplink is too slow",
+  "all network-limited": "limited by the viewers' links", "audio-only none": "audio only",
+  "audio-only upload-limited": "audio only: the uplink is too slow",
+  "audio-only network-limited": "audio only: the viewers' links are too slow",
+  "no-data none": "no data", "no-data upload-limited": "no data: the uplink is too slow",
 };
 export const describeQuality = ({ status, reason }) => qualityText[`${status} ${reason}`] ?? `${status}, ${reason}`;
 const level = ({ status, reason }) => (status === "no-data" ? "bad" : status !== "all" || reason !== "none" ? "fair" : "good");
@@ -61,7 +61,7 @@ export class StreamCard {
     this.#parts.preview.addEventListener("click", () => this.#makeRoom());
     this.#parts.video.addEventListener("playing", () => { this.#over(""); });
     this.#plot = new HistoryPlot(this.#parts.historyplot, (sample) => this.#tell(sample));
-    this.#over("Waiting for the picture");
+    this.#over("Waiting for video");
   }
 
   get stream() { return this.#stream; }
@@ -89,7 +89,7 @@ export class StreamCard {
     setText(parts.age.lastElementChild, clock(now - stream.startTime));
     // The preview on this page does not count as a viewer.
     setText(parts.watching.lastElementChild, `${stream.viewers}`);
-    parts.watching.title = `${count(stream.viewers, "viewer")}; ${stream.mostViewers} at most`;
+    parts.watching.title = `${count(stream.viewers, "viewer")}; ${stream.mostViewers} at the maximum`;
     setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
     // Missed samples are read from the platform.
@@ -99,7 +99,7 @@ export class StreamCard {
       this.#plot.add([{ bitrate: stream.bitrate, roundTrip, loss, dataQuality, time: Math.floor(now / 1000) * 1000 }]);
     }
     if (!this.#chosen) this.#tell(null);
-    if (!stream.hasMedia) this.#over("Nothing has come of it yet");
+    if (!stream.hasMedia) this.#over("No media has arrived yet");
     this.#consider();
   }
 
@@ -127,7 +127,7 @@ export class StreamCard {
     setText(this.#parts.bitrate, told.bitrate === undefined ? "–" : bitrate(told.bitrate));
     const when = sample ? `${new Date(sample.time).toLocaleTimeString()} · ` : "";
     const lost = told.loss >= 0.0005 ? ` · ${(told.loss * 100).toFixed(1)} % lost` : "";
-    setText(this.#parts.quality, `${when}${this.#stream?.hasMedia ? describeQuality(dataQuality) : "nothing arrives yet"}${lost}`);
+    setText(this.#parts.quality, `${when}${this.#stream?.hasMedia ? describeQuality(dataQuality) : "no data yet"}${lost}`);
     this.#parts.quality.className = `quality ${this.#stream?.hasMedia ? level(dataQuality) : "fair"}`;
   }
 
@@ -176,7 +176,7 @@ export class StreamCard {
 
   async #show() {
     previews.add(this);
-    this.#over("Waiting for the picture");
+    this.#over("Waiting for video");
     const wanted = this.#wanted = {};
     const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
     connection.addTransceiver("video", { direction: "recvonly" });
@@ -200,7 +200,7 @@ export class StreamCard {
       connection.close();
       if (this.#wanted === wanted) {
         this.#leave(10_000);
-        this.#over(this.#stream.codecs?.some((codec) => codec !== "opus") === false ? "Sound only" : "No picture");
+        this.#over(this.#stream.codecs?.some((codec) => codec !== "opus") === false ? "Audio only" : "No video");
       }
     }
   }
@@ -213,7 +213,7 @@ export class StreamCard {
     this.#session = null;
     previews.delete(this);
     this.#parts.video.srcObject = null;
-    this.#over("Waiting for the picture");
+    this.#over("Waiting for video");
   }
 
   #over(text) {

@@ -135,7 +135,9 @@ final class DatabaseWriteQueue: Sendable {
             return !state.isFailing
         }
         if error.isOfTheDisk {
-            if isNew { logger.error("records cannot be written; streams go on", metadata: ["why": "\(error)"]) }
+            if isNew {
+                logger.error("the database cannot be written; streams continue", metadata: ["error": "\(error)"])
+            }
             release()
             Task { [bell] in
                 try? await Task.sleep(for: Self.retryInterval)
@@ -148,7 +150,7 @@ final class DatabaseWriteQueue: Sendable {
             do {
                 try await records.record([change])
             } catch {
-                logger.error("a record was given up", metadata: ["why": "\(error)"])
+                logger.error("a database change was dropped", metadata: ["error": "\(error)"])
                 state.withLock { $0.counts.dropped += 1 }
             }
             settle(1)
@@ -168,7 +170,7 @@ final class DatabaseWriteQueue: Sendable {
             return (woken, state.isFailing)
         }
         for waiter in woken { waiter.resume() }
-        if wasFailing { logger.notice("records are written again") }
+        if wasFailing { logger.notice("the database is writable again") }
     }
 
     /// Resumes all waiting callers, because the disk fails.

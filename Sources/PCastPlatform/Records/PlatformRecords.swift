@@ -47,7 +47,8 @@ struct PlatformRecords: Sendable {
                 let ended = try await records.endAbandoned(
                     at: interrupted.lastSeen, sparing: Set(interrupted.streams.map(\.id)))
                 for stream in ended {
-                    logger.warning("ended with the platform before", metadata: ["stream": "\(stream)"])
+                    logger.warning(
+                        "stream ended with the previous run of the platform", metadata: ["stream": "\(stream)"])
                 }
             }
             try await records.record([.alive(at: now, [:])])
@@ -143,7 +144,7 @@ struct PlatformRecords: Sendable {
                 try await records.forget(before: MonotonicClock.wallTime() - retention.value)
                 if keeping.directory == nil { try await records.forget(keeping: Self.memoryLimit) }
             } catch {
-                logger.error("old records stay", metadata: ["why": "\(error)"])
+                logger.error("old database entries could not be deleted", metadata: ["error": "\(error)"])
             }
         } while (try? await Task.sleep(for: keeping.directory == nil ? .seconds(30) : .seconds(600))) != nil
     }

@@ -204,7 +204,7 @@ actor SignalingSession {
 
     private func put(_ item: Outgoing) {
         guard case .dropped = outgoing.yield(item) else { return }
-        logger.info("a client does not take its messages")
+        logger.info("closing a connection whose client does not read its messages")
         beginClosing()
         outgoing.finish()
     }
@@ -233,7 +233,7 @@ actor SignalingSession {
         case .updateStreamState(let message): return await note(message.streamID, request)
         case .sendCaptions(let message): return .sendCaptions(await add(message))
         default:
-            logger.info("refused a request", metadata: ["type": "\(request.typeName)"])
+            logger.info("unsupported request rejected", metadata: ["type": "\(request.typeName)"])
             return request.response(.badRequest)
         }
     }
@@ -255,7 +255,7 @@ actor SignalingSession {
             let opened = await registry.open(
                 grant.application, previous: previous, by: SessionOwner(grant), seat: seat, at: MonotonicClock.now()
             ) { [weak self] news in await self?.tell(news) ?? false }
-            guard let opened else { throw APIError(.capacity, "The platform is full.") }
+            guard let opened else { throw APIError(.capacity, "The platform has reached its capacity: retry later.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
             untold = opened.untold
@@ -265,7 +265,7 @@ actor SignalingSession {
             response.status = RequestStatus.ok.wire
             response.sessionID = opened.id.description
         } catch {
-            logger.info("authentication refused", metadata: ["why": "\(error.detail)"])
+            logger.info("authentication failed", metadata: ["error": "\(error.detail)"])
             response.status = error.status.wire
             // Phenix's Web SDK adopts the response's session ID regardless of the status, and could not resume with a
             // new token otherwise. It is the client's own text, whether there is such a session or not.
@@ -304,7 +304,7 @@ actor SignalingSession {
             response.status = created.status
             return response
         } catch {
-            logger.info("stream refused", metadata: ["why": "\(error.detail)"])
+            logger.info("stream rejected", metadata: ["error": "\(error.detail)"])
             return PCastSetupStreamResponse(refusal: error.wire, because: error.message)
         }
     }
@@ -313,19 +313,19 @@ actor SignalingSession {
         guard let session else { throw .noToken }
         let create = message.createStream
         guard create.sessionID.isEmpty || create.sessionID == session.id.description else {
-            throw APIError(.unauthorized, "The session is another's.")
+            throw APIError(.unauthorized, "The session belongs to another client.")
         }
         guard onlyToken == nil || onlyToken == message.streamToken else {
-            throw .token("the session was opened with another token, which is for its own stream alone")
+            throw .token("the session was opened with another token, which is valid for its own stream only")
         }
         try ClientTextLimits.check(tags: create.tags)
         guard create.connectUri.utf8.count <= ClientTextLimits.uri else {
-            throw APIError(.badRequest, "An address of media has at most \(ClientTextLimits.uri) bytes.")
+            throw APIError(.badRequest, "The URI is too long: send at most \(ClientTextLimits.uri) bytes.")
         }
         try ClientTextLimits.check(options: create.options + create.connectOptions)
         let grant = try authenticator.identify(message.streamToken, clientContext: clientContext)
         if let application, grant.token != nil, grant.application != application {
-            throw .token("another application's token")
+            throw .token("the token belongs to another application")
         }
         if create.hasConnectUri {
             // The client that starts an ingest job counts as the one that begins the stream.
@@ -459,7 +459,7 @@ actor SignalingSession {
             response.sessionDescription.type = .answer
             response.status = RequestStatus.ok.wire
         } catch {
-            logger.info("description refused", metadata: ["why": "\(error.detail)"])
+            logger.info("session description rejected", metadata: ["error": "\(error.detail)"])
             response = PCastSetRemoteDescriptionResponse(refusal: error.wire, because: error.message)
         }
         return response

@@ -25,7 +25,7 @@ struct StreamNegotiation: Sendable {
         guard create.hasCreateOfferDescription else {
             throw APIError(
                 .badRequest,
-                "Send an offer in createStream.setRemoteDescription, or ask for one by createOfferDescription.")
+                "The offer is missing: send setRemoteDescription or createOfferDescription in createStream.")
         }
         let wishes = create.createOfferDescription.options
         offer = nil
@@ -33,7 +33,7 @@ struct StreamNegotiation: Sendable {
         switch (wishes.contains("upload"), wishes.contains("download")) {
         case (true, false): isPublishing = true
         case (false, true): isPublishing = false
-        default: throw APIError(.badRequest, "Ask for an offer to either “upload” or “download”.")
+        default: throw APIError(.badRequest, "The offer's direction is invalid: request either “upload” or “download”.")
         }
     }
 }
@@ -46,7 +46,7 @@ extension SessionDescription {
         do {
             self = try SessionDescription(parsing: description.sdp)
         } catch {
-            throw APIError(.badRequest, "The session description cannot be read: \(error).")
+            throw APIError(.badRequest, "The session description is malformed: \(error).")
         }
     }
 }

@@ -27,9 +27,9 @@ extension StreamDirectory {
         guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
         guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
             let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
-        else { throw APIError(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
+        else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
         guard offer.media.count == answer.media.count else {
-            throw APIError(.badRequest, "A restart changes nothing but ICE: the sections stay.")
+            throw APIError(.badRequest, "An ICE restart may not change media sections: send the same sections.")
         }
         let ours = try await restart(peer, remote: remote)
         answer.origin.sessionVersion += 1

@@ -5,24 +5,24 @@ extension StreamDirectory {
     static func refusal(_ error: SFUError) -> APIError {
         switch error {
         case .description(let problem):
-            APIError(.badRequest, "The session description cannot be used: \(problem).")
+            APIError(.badRequest, "The session description is invalid: \(problem).")
         case .noCommonCodec:
             APIError(
                 .unsupported,
-                "Nothing of the description can be used. H.264, VP8 and Opus are supported, and a viewer has to offer "
-                    + "a track that the stream has, in its codec.")
+                "No media section can be accepted. H.264, VP8 and Opus are supported, and a viewer has to offer "
+                    + "a track of the stream in its codec.")
         case .unacceptable(let sections): .unacceptable(sections)
         case .wrongDirection:
             APIError(
                 .badRequest,
-                "The session description goes the wrong way: who publishes says sendonly or sendrecv, and who views "
+                "The media direction is wrong: a publisher sends sendonly or sendrecv, and a viewer "
                     + "recvonly or sendrecv.")
         case .unknownStream: .noStream
-        case .streamExists: APIError(.conflict, "The stream exists already.")
-        case .noOffer: APIError(.conflict, "There is no offer to answer, or it was answered before.")
+        case .streamExists: APIError(.conflict, "The stream already exists.")
+        case .noOffer: APIError(.conflict, "There is no pending offer: it was already answered, or none was made.")
         case .unknownLayer(let name): APIError(.badRequest, "The stream has no layer “\(name)”.")
         case .unknownPeer: APIError(.gone, "The session has ended.")
-        case .full: APIError(.capacity, "The platform is full: try again later.")
+        case .full: APIError(.capacity, "The platform has reached its capacity: retry later.")
         }
     }
 }

@@ -36,7 +36,7 @@ extension StreamDirectory {
                 .init(
                     live: live, onEnd: action(record.session), lastSeen: max(seen, record.started ?? record.starting),
                     deadline: deadline))
-            logger.notice("waits for its publisher", metadata: ["stream": "\(record.id)"])
+            logger.notice("stream waits for its publisher to reconnect", metadata: ["stream": "\(record.id)"])
         }
         for viewing in interrupted.viewings {
             guard let session = viewing.session else { continue }
@@ -87,7 +87,9 @@ extension StreamDirectory {
     ) async {
         let end = StreamEnd(streamID: stream.live.id, reason: reason, description: description)
         await writeQueue.commit(.streamEnded(end.streamID, at: time, reason: end.wire, counts: stream.live.counts))
-        logger.info("ended without its publisher", metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
+        logger.info(
+            "stream ended, because its publisher did not reconnect",
+            metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
         await endAwaitedViewings(of: end.streamID, reason, description)
         await stream.onEnd(end)
     }
@@ -104,7 +106,9 @@ extension StreamDirectory {
     ///
     /// - Throws: ``APIError`` with the kind `badRequest` if it is nil.
     static func offer(ofReturning offer: SessionDescription?) throws(APIError) -> SessionDescription {
-        guard let offer else { throw APIError(.badRequest, "Who goes on with a stream makes the offer.") }
+        guard let offer else {
+            throw APIError(.badRequest, "A resumed stream requires the publisher's offer: send one.")
+        }
         return offer
     }
 
@@ -125,7 +129,7 @@ extension StreamDirectory {
             }
             let isOwn = try admit(to: stream, grant, clientContext)
             guard let taken = await lift(id, isOwn: isOwn) else {
-                throw APIError(.conflict, "The stream is being published.")
+                throw APIError(.conflict, "The stream's publisher is still connected: end it first.")
             }
             return taken
         case .former:
@@ -150,7 +154,7 @@ extension StreamDirectory {
     {
         if let session = clientContext.sessionID, stream.session == session { return true }
         guard let publisher = stream.publisher, publisher == grant.publisher else {
-            throw .token("the stream is another publisher's")
+            throw .token("the stream belongs to another publisher")
         }
         try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
         return false
@@ -193,7 +197,7 @@ extension StreamDirectory {
             }
         }
         forget(stream.peer)
-        logger.info("taken over", metadata: ["stream": "\(stream.id)"])
+        logger.info("stream resumed", metadata: ["stream": "\(stream.id)"])
         await router.end(stream.peer, reason: .failed)
         for (id, tell) in told { await tell(id) }
         for (end, tell) in over { await tell(end) }
@@ -237,10 +241,10 @@ extension StreamDirectory {
             note(answer: answer, of: stream.peer)
             if former.live.session == nil || former.live.session != clientContext.sessionID {
                 writeQueue.note(.streamMoved(stream.id, to: clientContext.sessionID))
-                let words = "taken over"
+                let words = "stream resumed"
                 await former.onEnd(StreamEnd(streamID: stream.id, reason: .custom, description: words))
             }
-            logger.info("publisher is back", metadata: ["stream": "\(stream.id)"])
+            logger.info("publisher reconnected", metadata: ["stream": "\(stream.id)"])
             return PeerSession(
                 peer: stream.peer, streamID: stream.id, isPublisher: true, description: answer,
                 ignoredCapabilities: capabilities.told)
@@ -320,7 +324,7 @@ extension StreamDirectory {
             let answer = try await router.view(
                 peer, stream: viewing.origin, offer: offer, terms: capabilities.terms)
             note(answer: answer, of: peer)
-            logger.info("viewer is back", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
+            logger.info("viewer reconnected", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
             return PeerSession(
                 peer: peer, streamID: id, isPublisher: false, description: answer,
                 ignoredCapabilities: capabilities.told)
@@ -368,7 +372,7 @@ extension StreamDirectory {
     }
 
     private func waitForReturn(of id: StreamID) async throws(APIError) {
-        let notYet = APIError(.notReady, "The stream's publisher is being waited for: try again in a moment.")
+        let notYet = APIError(.notReady, "The stream waits for its publisher to reconnect: retry in a moment.")
         guard isAwaited(id) else { return }
         guard arrivals[id]?.count ?? 0 < Self.arrivalLimit else { throw notYet }
         nextArrival += 1

@@ -135,7 +135,7 @@ actor StreamDirectory {
         let seat = try seat(.stream, grant, clientContext)
         try checkBitrate(for: grant.application, seat)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
-        guard peers[id] == nil else { throw APIError(.conflict, "The stream exists already.") }
+        guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
         let peer = enter(
             id, seat, origin: id, isPublisher: true, hasSession: grant.hasSession(clientContext), onEnd: onEnd,
             onQuality: onQuality)
@@ -208,7 +208,7 @@ actor StreamDirectory {
         if !isPreview { try takeJoin(grant, clientContext) }
         let seat = try seat(isPreview ? .preview : .viewer, grant, clientContext)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
-        guard peers[id] == nil else { throw APIError(.conflict, "The stream exists already.") }
+        guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
         let peer = enter(
             id, seat, origin: stream.id, isPublisher: false, isPreview: isPreview,
             hasSession: grant.hasSession(clientContext), onEnd: onEnd, onQuality: onQuality)
@@ -309,7 +309,7 @@ actor StreamDirectory {
             await noteStart(of: id)
             streams[id]?.isAwaitingAnswer = false
         }
-        logger.info("our offer was answered", metadata: ["stream": "\(id)"])
+        logger.info("the platform's offer was answered", metadata: ["stream": "\(id)"])
         return session
     }
 
@@ -421,15 +421,15 @@ actor StreamDirectory {
                 await noteClosed(peer, reason)
             case .connected(let peer, let profile):
                 noteConnected(peer)
-                logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
+                logger.debug("secure transport connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer):
                 participants[peer]?.isAway = true
-                logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
+                logger.info("no packets for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer):
                 participants[peer]?.isAway = false
-                logger.info("heard again", metadata: ["peer": "\(peer.value)"])
+                logger.info("packets arrive again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
-            case .closeConnection: preconditionFailure("only the router may close connections")
+            case .closeConnection: preconditionFailure("the router must close connections itself")
             }
         }
     }
@@ -442,7 +442,7 @@ actor StreamDirectory {
     private func noteMedia(_ peer: PeerID) {
         guard let participant = participants[peer] else { return }
         streams[participant.streamID]?.hasMedia = true
-        logger.info("media flows", metadata: ["stream": "\(participant.streamID)"])
+        logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
     }
 
     private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
@@ -497,7 +497,7 @@ actor StreamDirectory {
         } else if !participant.isPreview {
             writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
-        logger.info("ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
+        logger.info("stream ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
         if stream != nil { await endAwaitedViewings(of: end.streamID, end.reason, end.description) }
         await participant.onEnd(end)
     }

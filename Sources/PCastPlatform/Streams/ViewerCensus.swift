@@ -13,7 +13,7 @@ struct ViewerCensus: Sendable {
     }
 
     mutating func leave(_ stream: StreamID) {
-        precondition(count > 0, "more entries were removed than added")
+        precondition(count > 0, "a count must not be decremented below zero")
         count -= 1
         counts[stream] = counts[stream].flatMap { $0 > 1 ? $0 - 1 : nil }
     }

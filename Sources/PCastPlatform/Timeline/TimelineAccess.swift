@@ -29,7 +29,7 @@ struct TimelineAccess: Sendable {
         if grant.token != nil || grant.work != nil {
             let wanted = [Self.capability, "\(Self.capability)=\(game)"]
             guard grant.work == nil, wanted.contains(where: { grant.capabilities.contains($0) }) else {
-                throw .token("it has not the capability \(Self.capability)")
+                throw .token("the token lacks the capability \(Self.capability)")
             }
         }
         return TimelineKey(application: grant.application, game: game)

@@ -120,7 +120,7 @@ final class TimelineChannel: Sendable {
         let lanes = state.withLock { state in
             // The revision was made for this log, and only this queue appends to it.
             guard (try? state.log.append(revision)) == true else {
-                preconditionFailure("the revision does not follow the previous one")
+                preconditionFailure("a revision must follow the previous one")
             }
             return Array(state.lanes.values)
         }

@@ -41,7 +41,7 @@ struct TimelineFeed: Sendable {
         do throws(APIError) {
             channel = try await find(game, caller, request, query)
         } catch {
-            logger.info("refused", metadata: ["protocol": "timeline", "why": "\(error.detail)"])
+            logger.info("request rejected", metadata: ["protocol": "timeline", "error": "\(error.detail)"])
             let word = error.kind == .noStreamPlaying ? "not-found" : error.wire
             try await connection.send(
                 .text(String(decoding: TimelineMessage.refused(word, error.message).bytes, as: UTF8.self)))
@@ -72,10 +72,10 @@ struct TimelineFeed: Sendable {
         do throws(TimelineFailure) {
             channel = try await service.channel(of: key)
         } catch {
-            throw APIError(.notReady, "The timeline cannot be read: try again later.", detail: "\(error)")
+            throw APIError(.notReady, "The timeline cannot be read: retry later.", detail: "\(error)")
         }
         guard let channel else {
-            throw APIError(.noStreamPlaying, "There is no timeline of this game, or not yet.")
+            throw APIError(.noStreamPlaying, "The game has no timeline, or not yet.")
         }
         return channel
     }

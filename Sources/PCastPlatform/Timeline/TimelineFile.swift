@@ -37,10 +37,10 @@ final class TimelineFile: Sendable {
         // Data after the last line feed is an incomplete line.
         let rest = lines.popLast() ?? []
         var kept = bytes.count - rest.count
-        if !rest.isEmpty { logger.warning("a torn line was dropped", metadata: ["log": "\(path)"]) }
+        if !rest.isEmpty { logger.warning("an incomplete line was dropped", metadata: ["log": "\(path)"]) }
         guard let head = lines.popFirst(), let id = headID(Array(head)) else {
             // The platform ended while the file was created, so no consumer has received anything of it.
-            guard lines.isEmpty else { throw .log(path: path, reason: "its first line is broken") }
+            guard lines.isEmpty else { throw .log(path: path, reason: "its first line is malformed") }
             unlink(path)
             return nil
         }
@@ -50,10 +50,10 @@ final class TimelineFile: Sendable {
                 try log.append(try TimelineRevision(parsing: Array(line)))
             } catch {
                 guard index == lines.indices.last else {
-                    throw .log(path: path, reason: "line \(index + 1) is broken: \(error)")
+                    throw .log(path: path, reason: "line \(index + 1) is malformed: \(error)")
                 }
                 kept -= line.count + 1
-                logger.warning("a torn line was dropped", metadata: ["log": "\(path)"])
+                logger.warning("an incomplete line was dropped", metadata: ["log": "\(path)"])
             }
         }
         if kept < bytes.count, ftruncate(descriptor, kept) != 0 { throw failure(path) }

@@ -168,7 +168,7 @@ struct TimelineRoutes: Sendable {
         } catch {
             throw error is NIOTooManyBytesError
                 ? ApplicationFailure(.tooLarge(limit: TimelineLimits.standard.bytes))
-                : .badRequest("The body was cut.")
+                : .badRequest("The body is incomplete: send as many bytes as Content-Length states.")
         }
     }
 
@@ -178,7 +178,7 @@ struct TimelineRoutes: Sendable {
         do throws(APIError) {
             return try body()
         } catch {
-            logger.info("refused", metadata: ["protocol": "timeline", "why": "\(error.detail)"])
+            logger.info("request rejected", metadata: ["protocol": "timeline", "error": "\(error.detail)"])
             if error.kind == .rateLimited, let wait = error.retryAfter { throw .tooManyFailures(retryAfter: wait) }
             throw error.kind == .unauthorized
                 ? ApplicationFailure(.unauthorized, "unauthorized", error.message) : .badRequest(error.message)
@@ -195,9 +195,9 @@ struct TimelineRoutes: Sendable {
             case .request(let error): throw ApplicationFailure(error)
             case .capacity:
                 throw ApplicationFailure(
-                    .serviceUnavailable, "capacity", "The platform has as many games as it may have: try again later.")
+                    .serviceUnavailable, "capacity", "The platform has reached its limit of games: retry later.")
             case .log(let path, let reason):
-                logger.error("a timeline cannot be written", metadata: ["log": "\(path)", "why": "\(reason)"])
+                logger.error("timeline cannot be written", metadata: ["log": "\(path)", "error": "\(reason)"])
                 throw .records
             }
         }

@@ -78,7 +78,7 @@ actor TimelineService {
         } catch {
             settle(key, number, nil)
             if case .log(let path, let reason) = error {
-                logger.error("a timeline cannot be used", metadata: ["log": "\(path)", "why": "\(reason)"])
+                logger.error("timeline cannot be read", metadata: ["log": "\(path)", "error": "\(reason)"])
             }
             throw error
         }

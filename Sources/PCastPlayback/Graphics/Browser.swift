@@ -69,7 +69,7 @@ final class Browser: Sendable {
         _ program: String, isSandboxed: Bool = true, onEvent: @escaping @Sendable (Event, Browser) -> Void
     ) throws(PageError) {
         guard let path = Self.path(of: program) else {
-            throw .noBrowser(program, reason: "there is no such program")
+            throw .noBrowser(program, reason: "the program does not exist")
         }
         // As root, Chromium only runs without a sandbox, so a page that exploits it would have root's permissions.
         guard !isSandboxed || geteuid() != 0 else { throw .needsUser }
@@ -175,7 +175,7 @@ final class Browser: Sendable {
         Task { [weak self] in
             try? await Task.sleep(for: Self.timeout)
             guard let self, state.withLock({ $0.waiting[number] != nil }) else { return }
-            end(.ended("the browser does not answer to \(method)"))
+            end(.ended("the browser does not respond to \(method)"))
         }
     }
 

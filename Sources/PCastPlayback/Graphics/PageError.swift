@@ -16,13 +16,13 @@ extension PageError: CustomStringConvertible {
         switch self {
         case .noBrowser(let program, let reason):
             "the browser “\(program)” cannot be started (\(reason)): install Chromium (Debian: apt install chromium), or "
-                + "name another one"
+                + "set another one"
         case .needsUser:
-            "as root the browser runs pages without a sandbox: run this as another user, or accept that "
+            "the browser has no sandbox when it runs as root: run this as another user, or accept that "
                 + "(--overlay-without-sandbox)"
         case .notLoaded(let address, let reason):
-            "the page “\(address)” cannot be loaded (\(reason)): does a browser on this machine show it?"
-        case .ended(let what): "the page is not drawn any more: \(what)"
+            "the page “\(address)” cannot be loaded (\(reason)): check its address in a browser on this host"
+        case .ended(let what): "the page is no longer rendered: \(what)"
         }
     }
 }

@@ -55,7 +55,8 @@ public final class Overlay: Sendable {
     ) throws(OverlayError) {
         guard OverlayEnvelope.isName(program), program != ".", program != ".." else {
             throw .bridgeInit(
-                level: .fatal, reason: "“\(program)” is no name: 1 to 64 letters, digits, dots, dashes and underscores")
+                level: .fatal,
+                reason: "“\(program)” is not a valid name: use 1 to 64 letters, digits, dots, dashes and underscores")
         }
         self.program = program
         var generator = SystemRandomNumberGenerator()

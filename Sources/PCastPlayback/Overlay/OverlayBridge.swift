@@ -60,13 +60,13 @@ public final class OverlayBridge: Sendable {
 
     /// Returns the response to a request.
     private func answer(_ request: WebSite.Request) -> WebSite.Answer {
-        guard isOurs(request.host) else { return .text(421, "This is not the server that you look for.") }
+        guard isOurs(request.host) else { return .text(421, "The Host header is not that of this server.") }
         let parts = request.path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
         guard request.method == "GET" || request.method == "HEAD" else { return change(request, parts) }
         if request.path == "/bridge.js" { return OverlayFiles.module }
         guard parts.first == "overlay", parts.count >= 2, let place = places[String(parts[1])],
             place.overlay.status != .disabled
-        else { return .text(404, "There is no such overlay.") }
+        else { return .text(404, "The overlay does not exist.") }
         if parts.count == 2, !request.path.hasSuffix("/") {
             return .init(308, headers: ["Location": "/overlay/\(parts[1])/"])
         }
@@ -76,7 +76,7 @@ public final class OverlayBridge: Sendable {
     /// Changes the status of a program for the producer.
     private func change(_ request: WebSite.Request, _ parts: [Substring]) -> WebSite.Answer {
         guard parts.count == 3, parts[0] == "program", parts[2] == "status", let place = places[String(parts[1])] else {
-            return .text(404, "There is no such overlay.")
+            return .text(404, "The overlay does not exist.")
         }
         guard request.method == "PUT" else {
             return .init(405, headers: ["Allow": "PUT"])
@@ -86,7 +86,7 @@ public final class OverlayBridge: Sendable {
         else { return .init(401, headers: ["WWW-Authenticate": "Bearer"]) }
         let word = request.body.map { String(decoding: $0, as: UTF8.self) } ?? ""
         guard let status = OverlayStatus(rawValue: word.filter { !$0.isWhitespace }) else {
-            return .text(400, "A status is enabled, hidden or disabled.")
+            return .text(400, "The status is invalid: use enabled, hidden or disabled.")
         }
         place.overlay.status = status
         return .init(204)

@@ -55,7 +55,7 @@ struct OverlayFiles: Sendable {
     }
 
     /// The response for a missing file.
-    private static let missing = WebSite.Answer.text(404, "There is no such file.")
+    private static let missing = WebSite.Answer.text(404, "The file does not exist.")
 
     /// Returns the response with a document.
     private static func answer(_ name: String, _ bytes: [UInt8]) -> WebSite.Answer {

@@ -228,7 +228,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             } catch {
                 let reason =
                     (error as? PlaybackError) == .notSeekable
-                    ? "nothing tells where that moment is, or it cannot be gone there" : "\(error)"
+                    ? "the position of that time is unknown, or it is not seekable" : "\(error)"
                 self?.overlay?.post(
                     .playerError(.playerConnectivity(level: .warning, reason: "the seek failed: \(reason)")))
             }

@@ -47,7 +47,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
             var isMissed = false
             while !Task.isCancelled {
                 let page = RemotePage()
-                var reason = "it has gone"
+                var reason = "it was disconnected"
                 do {
                     guard let words = self?.open() else { return }
                     try await WebSocketClient().connect(to: address) { [weak self] connection in
@@ -89,7 +89,8 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     private func hear(_ envelope: OverlayEnvelope) {
         switch envelope.event {
         case "bridge.keepalive": say(.alive)
-        case "bridge.error": complain("the other screen: \(envelope.metadata["reason"]?.string ?? "it is not done")")
+        case "bridge.error":
+            complain("the other screen: \(envelope.metadata["reason"]?.string ?? "the request failed")")
         default: if let report = try? OverlayMessage(report: envelope) { overlay?.post(report) }
         }
     }

@@ -202,7 +202,7 @@ public final class MediaPipeline: PlaybackPipeline {
         case .open:
             let position = try content.open()
             guard let overview = content.overview else {
-                throw PlaybackError.notPlayable("", reason: "nothing is known of it")
+                throw PlaybackError.notPlayable("", reason: "its state is unknown")
             }
             change { $0.opened(overview, at: position, now: $1) }
         case .select(let track, let kind):

@@ -18,7 +18,7 @@ extension Player {
             state.allowsExternalPlayback && state.external == nil ? state.session : nil
         }
         guard let session, session.playerState.hasContent else {
-            throw PlaybackError.notPlayable("external playback", reason: "nothing is played, or not only here")
+            throw PlaybackError.notPlayable("external playback", reason: "nothing is playing on this device")
         }
         try await external.start(session)
         let hasBegun = change { state in

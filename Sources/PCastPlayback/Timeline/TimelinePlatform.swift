@@ -29,8 +29,8 @@ public struct TimelinePlatform: TimelineSource {
         switch answer.status {
         case 200: return true
         case 404: return false
-        case 401, 403: throw .refused("the token is not valid for this")
-        default: throw .unreachable("the platform answers with \(answer.status)")
+        case 401, 403: throw .refused("the token is not valid for this timeline")
+        default: throw .unreachable("the platform responded with status \(answer.status)")
         }
     }
 

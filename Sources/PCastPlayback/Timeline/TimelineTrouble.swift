@@ -20,14 +20,14 @@ extension TimelineTrouble: CustomStringConvertible {
     /// The reason, for people, with what to do.
     public var description: String {
         switch self {
-        case .unreachable(let reason): "the timeline's service cannot be reached: \(reason)"
+        case .unreachable(let reason): "the timeline service cannot be reached: \(reason)"
         case .noPlatform:
-            "no platform is known that has the timeline: play a stream of a platform, or give the timeline its source"
-        case .refused(let reason): "the timeline's service refuses: \(reason)"
+            "the timeline's platform is unknown: play a stream of a platform, or set the timeline's source"
+        case .refused(let reason): "the timeline service rejected the request: \(reason)"
         case .noGame:
-            "there is no timeline of this game, or not yet: are league and game written as the producer writes them?"
+            "the game has no timeline, or not yet: check that league and game are written as by the producer"
         case .broken(let error): "\(error)"
-        case .over: "the timeline was shut down: make another"
+        case .over: "the timeline was shut down: create another one"
         }
     }
 }

@@ -170,7 +170,7 @@ public struct Pacer: Sendable {
     public mutating func grant(
         queued: Int, waited: TimeSpan, bytes: Int? = nil, backlog: Backlog = .live, at now: Instant
     ) -> Int? {
-        precondition(probe == nil, "a probe must have its own bit rate")
+        precondition(probe == nil, "a probe must have a rate")
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
         // The queued packets must be sent within the maximum time, which may need a faster pace than the target.

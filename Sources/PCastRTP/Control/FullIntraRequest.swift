@@ -17,7 +17,7 @@ public struct FullIntraRequest: Hashable, Sendable {
 
     /// Returns an entry; the index must be less than ``count``.
     public func entry(_ index: Int, in datagram: Span<UInt8>) -> Entry {
-        precondition(index >= 0 && index < count, "the index of the entry is out of range")
+        precondition(index >= 0 && index < count, "the entry does not exist")
         let start = offset + index * 8
         return Entry(ssrc: datagram.bigEndian32(at: start), sequenceNumber: datagram[start + 4])
     }

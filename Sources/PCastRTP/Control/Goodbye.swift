@@ -7,7 +7,7 @@ public struct Goodbye: Hashable, Sendable {
 
     /// Returns an SSRC; the index must be less than ``count``.
     public func ssrc(_ index: Int, in datagram: Span<UInt8>) -> UInt32 {
-        precondition(index >= 0 && index < count, "the index of the source is out of range")
+        precondition(index >= 0 && index < count, "the source does not exist")
         return datagram.bigEndian32(at: offset + index * 4)
     }
 }

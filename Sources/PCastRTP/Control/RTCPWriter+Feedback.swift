@@ -83,7 +83,7 @@ extension RTCPWriter {
     /// Writes a REMB message, which limits the sum of up to 255 streams (20 bytes and 4 for each;
     /// draft-alvestrand-rmcat-remb-03, section 2.2).
     public mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
-        precondition(ssrcs.count < 256, "REMB can contain at most 255 streams")
+        precondition(ssrcs.count < 256, "REMB must have at most 255 streams")
         let body = beginFeedback(
             type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.applicationLayer,
             senderSSRC: senderSSRC, mediaSSRC: 0, size: 8 + 4 * ssrcs.count)

@@ -16,7 +16,7 @@ public struct ReceiverEstimatedBitrate: Hashable, Sendable {
 
     /// Returns the SSRC of a stream; the index must be less than ``count``.
     public func ssrc(_ index: Int, in datagram: Span<UInt8>) -> UInt32 {
-        precondition(index >= 0 && index < count, "the index of the stream is out of range")
+        precondition(index >= 0 && index < count, "the stream does not exist")
         return datagram.bigEndian32(at: offset + index * 4)
     }
 

@@ -7,7 +7,7 @@ public struct ReportBlocks: Hashable, Sendable {
 
     /// Returns a block; the index must be less than ``count``.
     public func block(_ index: Int, in datagram: Span<UInt8>) -> ReportBlock {
-        precondition(index >= 0 && index < count, "the index of the report block is out of range")
+        precondition(index >= 0 && index < count, "the report block does not exist")
         return ReportBlock(in: datagram, at: offset + index * ReportBlock.size)
     }
 

@@ -45,7 +45,7 @@ struct HeaderTemplate {
     ) {
         let length = layout.size - RTPHeader.fixedSize
         guard length >= 0, length <= Self.capacity else { return nil }
-        precondition(room.count >= Self.roomSize, "the buffer is too small for the header template")
+        precondition(room.count >= Self.roomSize, "the buffer is too small for the header")
         size = layout.size
         self.playoutDelay = playoutDelay
         self.countsPackets = countsPackets

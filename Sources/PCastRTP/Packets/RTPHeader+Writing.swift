@@ -47,7 +47,7 @@ extension RTPHeader {
     /// Writes a header without extensions, and returns its layout.
     public func write(into buffer: UnsafeMutableRawBufferPointer) -> RTPHeaderLayout {
         precondition(buffer.count >= Self.fixedSize, "the buffer is too small for an RTP header")
-        precondition(payloadType < 128, "a payload type must fit into seven bits")
+        precondition(payloadType < 128, "a payload type must have seven bits")
         buffer[0] = 0x80 | (paddingSize > 0 ? 0x20 : 0)
         buffer[1] = (marker ? 0x80 : 0) | payloadType
         buffer.storeBigEndian(sequenceNumber, at: 2)

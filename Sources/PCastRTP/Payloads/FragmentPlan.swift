@@ -8,7 +8,7 @@ struct FragmentPlan {
 
     /// Divides a number of bytes into fragments of at most a size.
     init(total: Int, maximumSize: Int) {
-        precondition(total > 0 && maximumSize > 0, "the payload is empty, or the limit is too small for a fragment")
+        precondition(total > 0 && maximumSize > 0, "the payload must not be empty, and a fragment must fit")
         let count = (total + maximumSize - 1) / maximumSize
         size = (total + count - 1) / count
     }

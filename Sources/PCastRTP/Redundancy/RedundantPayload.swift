@@ -65,7 +65,7 @@ public struct RedundantPayload: Hashable, Sendable {
     ///   - packet: The packet from which the payload was parsed.
     /// - Returns: The block.
     public func redundant(_ index: Int, in packet: Span<UInt8>) -> Block {
-        precondition((0..<redundantCount).contains(index), "the index of the block is out of range")
+        precondition((0..<redundantCount).contains(index), "the block does not exist")
         let wanted = redundantCount - 1 - index
         var offset = dataStart
         for block in 0..<wanted {

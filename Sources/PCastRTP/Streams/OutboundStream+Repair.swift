@@ -37,7 +37,7 @@ extension OutboundStream {
         var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
         for distance in stride(from: count, to: 0, by: -1) {
             guard let position = log.position(ofSequence: entry.pointee.sequence - Int64(distance)) else {
-                preconditionFailure("the packet must still be in the log")
+                preconditionFailure("the packet must exist")
             }
             let earlier = log.address(of: position)
             RedundantPayload.writeHeader(

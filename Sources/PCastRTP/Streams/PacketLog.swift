@@ -87,7 +87,7 @@ public struct PacketLog: ~Copyable {
     ///
     /// - Parameter capacity: The number of packets, a power of two.
     public init(capacity: Int) {
-        precondition(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity of a log must be a power of two")
+        precondition(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity must be a power of two")
         self.capacity = capacity
         mask = Int64(capacity - 1)
         entries = .allocate(capacity: capacity)
@@ -156,7 +156,7 @@ public struct PacketLog: ~Copyable {
     ///   - position: The position of its first packet.
     ///   - sets: The positions of the parameter sets that it lacks, which were appended without a sequence number.
     mutating func noteKeyFrame(at position: Int64, sets: Range<Int64> = 0..<0) {
-        precondition(position >= start && position < end, "the log has no packet at this position")
+        precondition(position >= start && position < end, "there must be a packet at the position")
         entries[Int(position & mask)].startsKeyFrame = true
         keyFrame = position
         keyFrameTimestamp = entries[Int(position & mask)].timestamp
@@ -231,7 +231,7 @@ public struct PacketLog: ~Copyable {
     /// - Returns: The pointer.
     @inline(__always)
     public func address(of position: Int64) -> UnsafePointer<Entry> {
-        precondition(position >= start && position < end, "the log has no packet at this position")
+        precondition(position >= start && position < end, "there must be a packet at the position")
         return UnsafePointer(entries + Int(position & mask))
     }
 
@@ -239,7 +239,7 @@ public struct PacketLog: ~Copyable {
     ///
     /// - Precondition: The position is in `start..<end`.
     public subscript(position: Int64) -> Entry {
-        precondition(position >= start && position < end, "the log has no packet at this position")
+        precondition(position >= start && position < end, "there must be a packet at the position")
         return entries[Int(position & mask)]
     }
 

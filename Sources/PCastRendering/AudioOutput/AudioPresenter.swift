@@ -41,7 +41,7 @@ public final class AudioPresenter: AudioOutput {
             let pcm = try PlaybackPCM(name: name)
             state = Mutex(State(pcm: pcm))
         } catch {
-            throw .system(call: "opening the loudspeaker “\(name)”", errno: -error.code)
+            throw .system(call: "opening the audio output “\(name)”", errno: -error.code)
         }
         // If no thread can be created, `pcm` is released and closes the device.
         let worker = try WorkerThread(name: "present-sound", precedence: .media) { [self] in run() }

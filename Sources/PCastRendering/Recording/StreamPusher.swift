@@ -43,7 +43,7 @@ public final class StreamPusher: Sendable {
     ) throws {
         if let other = tracks.first(where: { $0.mediaType == .video && $0 != .h264 }) {
             throw CodecError.unsupported(
-                "pictures are sent on as H.264, and the stream's are \(other.rawValue): publish it with prefer-h264")
+                "the stream's codec is \(other.rawValue), and only H.264 can be pushed: publish it with prefer-h264")
         }
         let hasVideo = tracks.contains(.h264)
         let sound = tracks.contains(.opus) ? try AudioTranscoder() : nil

@@ -21,7 +21,7 @@ public struct LatencyHistogram: Sendable {
     /// Removes a latency that was added.
     mutating func remove(_ latency: TimeSpan) {
         let index = Self.index(of: latency)
-        precondition(counts[index] > 0, "only values that were added can be removed")
+        precondition(counts[index] > 0, "only an added value may be removed")
         counts[index] -= 1
         count -= 1
     }

@@ -49,7 +49,7 @@ public final class TerminalSurface: RenderSurface {
         device = try TerminalDevice(path: options.path)
         guard let grid = device.grid else {
             device.close()
-            throw .system(call: "asking \(options.path) for its size", errno: 25)
+            throw .system(call: "reading the size of \(options.path)", errno: 25)
         }
         state = Mutex(State(arrangement: options.arrangement, grid: grid, drawing: options.drawing))
         device.enter(TerminalSequence.enter, farewell: Self.farewell)
@@ -155,7 +155,7 @@ public final class TerminalSurface: RenderSurface {
 
     private func lose() {
         queue.close()
-        surfaceEvents.tell(.lost(reason: "the terminal has gone"))
+        surfaceEvents.tell(.lost(reason: "the terminal was closed"))
     }
 
     /// Resets the canvas if the size changed or the screen was lost. Returns whether the last frame must be redrawn;

@@ -205,7 +205,7 @@ extension ServerConversation {
     /// Processes a request, or refuses it if its ID is in use or there are too many.
     private mutating func receive(_ request: SignalingRequest, wireID: String, at now: Instant) {
         if outstanding.contains(where: { $0.wireID == wireID }) {
-            sendError("request id in use", wireID: wireID)
+            sendError("the request ID is in use", wireID: wireID)
         } else if outstanding.count == Self.maximumOutstanding {
             send(request.response(.rateLimited).message, wireID: wireID)
         } else {
@@ -256,7 +256,7 @@ extension ServerConversation {
         guard let index = outstanding.firstIndex(where: { $0.id == id }) else { return }
         let answered = outstanding.remove(at: index)
         if outstanding.isEmpty { outstanding = [] }
-        precondition(answered.request.responseTypeName == response.typeName, "the response does not match the request")
+        precondition(answered.request.responseTypeName == response.typeName, "the response is for another request")
         send(response.message, wireID: answered.wireID)
         switch response {
         case .authenticate: finishAuthentication(isAccepted: response.status == .ok, at: now)

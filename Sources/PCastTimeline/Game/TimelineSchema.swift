@@ -76,7 +76,7 @@ extension TimelineSchema.Shape {
     fileprivate var name: String {
         switch self {
         case .text, .words: "a text"
-        case .time: "a text with a time, as 2026-01-31T12:00:00.000Z"
+        case .time: "a string with a time such as 2026-01-31T12:00:00.000Z"
         case .list: "a list"
         case .record: "an object"
         }

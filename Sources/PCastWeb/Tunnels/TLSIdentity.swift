@@ -11,7 +11,7 @@ public struct TLSIdentity: Sendable {
     public init(certificate: String, key: String) throws(WebError) {
         do {
             let chain = try NIOSSLCertificate.fromPEMFile(certificate)
-            guard !chain.isEmpty else { throw WebError.certificate("\(certificate) holds no certificate") }
+            guard !chain.isEmpty else { throw WebError.certificate("\(certificate) contains no certificate") }
             try self.init(chain, NIOSSLPrivateKey(file: key, format: .pem))
         } catch let error as WebError {
             throw error

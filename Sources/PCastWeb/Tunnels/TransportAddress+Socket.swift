@@ -13,7 +13,7 @@ extension TransportAddress {
 
     var socketAddress: SocketAddress {
         guard let address = try? SocketAddress(ipAddress: ip.description, port: Int(port)) else {
-            preconditionFailure("the text of an IP address must be readable")
+            preconditionFailure("an IP address must be convertible")
         }
         return address
     }

@@ -190,7 +190,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     ///   - now: The present time.
     /// - Throws: `SDPError` if the answer does not match the offer.
     public mutating func accept(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
-        precondition(transport == nil, "an offer can be answered only once")
+        precondition(transport == nil, "an offer must be answered only once")
         let session = try offerMade.accept(answer)
         let remote = session.remoteTransport
         guard let remoteCredentials = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {

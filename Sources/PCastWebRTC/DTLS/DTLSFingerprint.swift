@@ -48,7 +48,7 @@ public struct DTLSFingerprint: Hashable, Sendable {
         bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
             var size: UInt32 = 0
             let made = EVP_Digest(certificate, certificate.count, buffer.baseAddress, &size, algorithm.digest, nil)
-            precondition(made == 1, "OpenSSL must support SHA-2")
+            precondition(made == 1, "every OpenSSL has SHA-2")
             count = Int(size)
         }
     }

@@ -46,7 +46,7 @@ struct EVPCipherContext: ~Copyable {
     /// Sets the key, which must have the length of the cipher's.
     func setKey(_ key: [UInt8]) {
         let keyed = EVP_CipherInit_ex(context, nil, nil, key, nil, direction.rawValue)
-        precondition(keyed == 1, "the key must have the length of the cipher")
+        precondition(keyed == 1, "the key must have the cipher's length")
     }
 
     /// Begins a packet with its initialization vector, 12 bytes for GCM and 16 bytes for counter mode.

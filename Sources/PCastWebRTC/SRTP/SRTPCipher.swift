@@ -25,7 +25,7 @@ enum SRTPCipher {
         case (.aes128CMHMACSHA1, _):
             self = .counterMode(SRTPCounterModeCipher(rtp: rtp, rtcp: rtcp))
         case (_, .ipsecMB):
-            guard let loaded = IPSecMB.loaded else { preconditionFailure("libipsec-mb is not available") }
+            guard let loaded = IPSecMB.loaded else { preconditionFailure("libipsec-mb is not installed") }
             self = .vectorGCM(
                 SRTPIPSecMBCipher(loaded.functions(profile), rtp: rtp, rtcp: rtcp, direction: direction))
         case (.aeadAES128GCM, .openSSL):

@@ -49,7 +49,7 @@ public final class SRTPSender {
         into destination: UnsafeMutableRawBufferPointer
     ) -> Int {
         let total = header.count + payload.count + profile.tagLength
-        precondition(destination.count >= total, "the buffer is too small for the packet and its tag")
+        precondition(destination.count >= total, "the buffer must have space for the packet and its tag")
         guard header.count >= 12, let index = claimIndex(header) else { return refuse() }
         if header.baseAddress != UnsafeRawPointer(destination.baseAddress) { destination.copyMemory(from: header) }
         cipher.sealRTP(
@@ -68,7 +68,7 @@ public final class SRTPSender {
     public func protectRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int) -> Int {
         let total = length + profile.tagLength
         precondition(
-            packet.count >= total && headerSize <= length, "the buffer is too small for the packet and its tag")
+            packet.count >= total && headerSize <= length, "the buffer must have space for the packet and its tag")
         let header = UnsafeRawBufferPointer(rebasing: packet[..<headerSize])
         guard headerSize >= 12, let index = claimIndex(header) else { return refuse() }
         cipher.sealRTP(
@@ -82,7 +82,7 @@ public final class SRTPSender {
     /// Returns the new size; 0 if the packet was rejected.
     public func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         let total = length + SRTCPTrailer.overhead(profile)
-        precondition(packet.count >= total, "the buffer is too small for the packet, its index and its tag")
+        precondition(packet.count >= total, "the buffer must have space for the packet, its index and its tag")
         let plaintext = UnsafeRawBufferPointer(rebasing: packet[..<length])
         guard let ssrc = SRTPPacketHeader.ssrc(ofRTCP: plaintext, tail: 0),
             nextRTCPIndex < SRTCPTrailer.indexLimit

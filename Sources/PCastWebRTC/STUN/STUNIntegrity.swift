@@ -19,7 +19,7 @@ enum STUNIntegrity {
         let written = HMAC(
             EVP_sha1(), key, Int32(key.count), message.baseAddress?.assumingMemoryBound(to: UInt8.self),
             message.count, code.baseAddress?.assumingMemoryBound(to: UInt8.self), &length)
-        precondition(written != nil && length == size, "OpenSSL must support HMAC-SHA1")
+        precondition(written != nil && length == size, "every OpenSSL has HMAC-SHA1")
     }
 
     /// Returns whether the value of the attribute at `offset` is the code of the bytes before it, in constant time. The

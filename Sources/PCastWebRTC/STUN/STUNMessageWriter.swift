@@ -98,7 +98,7 @@ public struct STUNMessageWriter {
     /// the value.
     private mutating func begin(_ type: UInt16, length: Int) -> Int {
         let padded = (length + 3) & ~3
-        precondition(count + 4 + padded <= buffer.count, "the buffer must contain the whole message")
+        precondition(count + 4 + padded <= buffer.count, "the buffer must have space for the whole message")
         let start = count + 4
         store(type, at: count)
         store(UInt16(length), at: count + 2)

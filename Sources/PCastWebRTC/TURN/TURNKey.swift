@@ -18,7 +18,7 @@ struct TURNKey: Hashable, Sendable {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
         let type = algorithm == .md5 ? EVP_md5() : EVP_sha256()
-        precondition(EVP_Digest(text, text.count, &digest, &length, type, nil) == 1, "OpenSSL must support this digest")
+        precondition(EVP_Digest(text, text.count, &digest, &length, type, nil) == 1, "every OpenSSL has this algorithm")
         key = Array(digest[..<Int(length)])
     }
 
@@ -50,7 +50,7 @@ enum HMACCode {
         var length: UInt32 = 0
         let type = hash == .sha1 ? EVP_sha1() : EVP_sha256()
         let written = HMAC(type, key, Int32(key.count), message, message.count, &code, &length)
-        precondition(written != nil, "OpenSSL must support HMAC")
+        precondition(written != nil, "every OpenSSL has HMAC")
         return Array(code[..<Int(length)])
     }
 

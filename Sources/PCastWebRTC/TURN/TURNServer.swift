@@ -70,7 +70,7 @@ public struct TURNServer: Sendable {
 
     /// Reports a new connection. It is closed if there are too many.
     public mutating func connected(_ connection: Connection, from client: TransportAddress, at now: Instant) {
-        precondition(allocations[connection] == nil, "the number of a connection must not be in use")
+        precondition(allocations[connection] == nil, "a connection ID must be unique")
         guard allocations.count < Self.maximumConnections else { return put(.close(connection)) }
         let allocation = TURNAllocation(client: client, at: now)
         allocations[connection] = allocation

@@ -28,13 +28,13 @@ enum ConstraintDevices {
 
     static let testPicture = SourceDevice(
         info: SourceDeviceInfo(
-            id: "synthetic", name: "Test picture", mediaType: .video, deviceType: .synthetic),
-        identity: DeviceIdentity(name: "Test picture"),
+            id: "synthetic", name: "Test pattern", mediaType: .video, deviceType: .synthetic),
+        identity: DeviceIdentity(name: "Test pattern"),
         capabilities: .video(VideoCapabilities(formats: [anySize])))
 
     static let blackPicture = SourceDevice(
-        info: SourceDeviceInfo(id: "null", name: "Black picture", mediaType: .video, deviceType: .null),
-        identity: DeviceIdentity(name: "Black picture"),
+        info: SourceDeviceInfo(id: "null", name: "Black video", mediaType: .video, deviceType: .null),
+        identity: DeviceIdentity(name: "Black video"),
         capabilities: .video(VideoCapabilities(formats: [anySize])))
 
     /// A computed source has any size.

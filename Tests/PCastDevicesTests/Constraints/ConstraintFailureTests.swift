@@ -22,7 +22,7 @@ struct ConstraintFailureTests {
             failure == ConstraintFailure(capability: .width, constraint: .min(8_000), nearest: "1920"))
         #expect(
             "\(failure)"
-                == "no device has what is demanded: width min 8000; the nearest that could be had is 1920.")
+                == "no device satisfies the required constraint width min 8000; the nearest available value is 1920.")
     }
 
     @Test("the nearest value is of a device that meets the other constraints")
@@ -92,7 +92,7 @@ struct ConstraintFailureTests {
     func nowhere() throws {
         let light = try failure([Devices.webcam], [.flashMode: [.exact(.flashMode(.alwaysOn))]])
         #expect(light.nearest == nil)
-        #expect("\(light)" == "no device has what is demanded: flash-mode exact always-on.")
+        #expect("\(light)" == "no device satisfies the required constraint flash-mode exact always-on.")
         #expect(
             try failure([Devices.webcam], [.facingMode: [.exact(.facingMode(.user))]]).nearest == nil)
         #expect(
@@ -100,7 +100,7 @@ struct ConstraintFailureTests {
                 == "environment")
         let target = DeviceConstraint.exact(.focusTarget(FocusTarget(x: 0.5, y: 0.25)!))
         let focus = try failure([Devices.webcam], [.autoFocusTarget: [target]])
-        #expect("\(focus)" == "no device has what is demanded: auto-focus-target exact 0.5,0.25.")
+        #expect("\(focus)" == "no device satisfies the required constraint auto-focus-target exact 0.5,0.25.")
     }
 
     @Test("a device that is named is selected, and any other constraint is relaxed first")

@@ -74,7 +74,7 @@ struct ConstraintSolverAudioTests {
         #expect(selection.configuration.polarPattern == .cardioid)
         let unmet = try select([plain], wish)
         #expect(unmet.configuration.polarPattern == .automatic)
-        #expect(unmet.unmet == [.polarPattern: "nobody knows from where it hears"])
+        #expect(unmet.unmet == [.polarPattern: "its polar pattern is unknown"])
         let other: DeviceConstraints = [.polarPattern: [.ideal(.polarPattern(.subcardioid))]]
         #expect(
             try select([directed], other).unmet == [.polarPattern: "it is omnidirectional or cardioid"])

@@ -240,7 +240,7 @@ struct ConstraintSolverVideoTests {
             })
         #expect(
             selection.explanation.reason
-                == "Back camera rather than Front camera: it is nearer to what was wished.")
+                == "Back camera rather than Front camera: it is nearer to the ideal constraints.")
         #expect(
             "\(selection.explanation)".split(separator: "\n").map(String.init)[2]
                 == "3. Webcam (webcam): 1280x720 at 30, MJPEG (rather than 1280x720 at 10, YUYV: "
@@ -248,7 +248,7 @@ struct ConstraintSolverVideoTests {
         let demanding = try select(
             [Devices.front, Devices.back], [.flashMode: [.exact(.flashMode(.alwaysOn))]])
         #expect(demanding.explanation.candidates[1].unmetDemands == ["flash-mode exact always-on"])
-        #expect("\(demanding.explanation)".contains("cannot meet flash-mode exact always-on"))
+        #expect("\(demanding.explanation)".contains("cannot satisfy flash-mode exact always-on"))
         #expect(try select([Devices.front]).explanation.reason == "Front camera is the only device.")
     }
 }

@@ -93,9 +93,9 @@ struct DeviceCapabilityTests {
         // The direction of a webcam is unknown. Its distance is the same as that of any other.
         let unknown = try video([Devices.webcam, Devices.back], wish)
         #expect(unknown.device == Devices.webcam)
-        #expect(unknown.unmet == [.facingMode: "nobody knows where it faces"])
+        #expect(unknown.unmet == [.facingMode: "its facing mode is unknown"])
         #expect(unknown.explanation.candidates.map(\.distance) == [1, 1])
-        #expect(try video([Devices.back], wish).unmet == [.facingMode: "it faces the environment"])
+        #expect(try video([Devices.back], wish).unmet == [.facingMode: "its facing mode is environment"])
         let demand: DeviceConstraints = [.facingMode: [.exact(.facingMode(.user))]]
         #expect(throws: ConstraintFailure.self) { try video([Devices.webcam, Devices.back], demand) }
     }
@@ -134,7 +134,7 @@ struct DeviceCapabilityTests {
         #expect(try video([Devices.back], wish).configuration.flashMode == .alwaysOn)
         let without = try video([Devices.webcam], wish)
         #expect(without.configuration.flashMode == .automatic)
-        #expect(without.unmet == [.flashMode: "it has no light"])
+        #expect(without.unmet == [.flashMode: "it has no flash"])
         #expect(throws: ConstraintFailure.self) {
             try video([Devices.webcam], [.flashMode: [.exact(.flashMode(.alwaysOn))]])
         }
@@ -178,7 +178,7 @@ struct DeviceCapabilityTests {
         }
         #expect(
             try audio([Self.located[0]], [.location: [.ideal(.location(location))]]).unmet
-                == [.location: "nobody knows where it is mounted"])
+                == [.location: "its location is unknown"])
     }
 
     // MARK: Polar pattern
@@ -245,7 +245,7 @@ struct DeviceCapabilityTests {
         #expect(selection.configuration.echoCancellation == .on)
         let without = try audio([Self.clapper], wish)
         #expect(without.configuration.echoCancellation == .automatic)
-        #expect(without.unmet == [.audioEchoCancellationMode: "it is no microphone that could hear an echo"])
+        #expect(without.unmet == [.audioEchoCancellationMode: "it is not a microphone, so it has no echo"])
         let demand: DeviceConstraints = [.audioEchoCancellationMode: [.exact(.echoCancellation(.on))]]
         #expect(try audio([Self.clapper, Devices.mono], demand).device == Devices.mono)
         #expect(throws: ConstraintFailure.self) { try audio([Self.clapper], demand) }
@@ -276,7 +276,7 @@ struct DeviceCapabilityTests {
         #expect(try video([Devices.webcam, Devices.front], wish).device == Devices.front)
         #expect(try video([Devices.front], wish).configuration.rotationMode == .followDeviceRotation)
         #expect(
-            try video([Devices.webcam], wish).unmet == [.videoSourceRotationMode: "it cannot tell how it is held"])
+            try video([Devices.webcam], wish).unmet == [.videoSourceRotationMode: "it does not report its orientation"])
         let demand = DeviceConstraint.exact(.rotationMode(.followDeviceRotation))
         #expect(
             throws: ConstraintFailure(
@@ -311,7 +311,7 @@ struct DeviceCapabilityTests {
         #expect(selection.configuration.autoFocusMode == mode)
         let fixed = try video([Devices.webcam], wish)
         #expect(fixed.configuration.autoFocusMode == .automatic)
-        #expect(fixed.unmet == [.autoFocusMode: "it cannot focus that way"])
+        #expect(fixed.unmet == [.autoFocusMode: "it does not support this focus mode"])
         let demand = DeviceConstraint.exact(.autoFocusMode(mode))
         #expect(throws: ConstraintFailure(capability: .autoFocusMode, constraint: demand, nearest: nil)) {
             try video([Devices.webcam], [.autoFocusMode: [demand]])
@@ -325,7 +325,7 @@ struct DeviceCapabilityTests {
         let selection = try video([Devices.webcam, Devices.back], wish)
         #expect(selection.device == Devices.back)
         #expect(selection.configuration.focusTarget == target)
-        #expect(try video([Devices.webcam], wish).unmet == [.autoFocusTarget: "it takes no target"])
+        #expect(try video([Devices.webcam], wish).unmet == [.autoFocusTarget: "it has no focus target"])
         #expect(try video([Devices.back], [:]).configuration.focusTarget == nil)
         #expect(FocusTarget(x: 1.01, y: 0) == nil && FocusTarget(x: 0, y: -0.01) == nil)
         #expect(FocusTarget(x: 0, y: 0) != nil && FocusTarget(x: 1, y: 1) != nil)
@@ -342,7 +342,7 @@ struct DeviceCapabilityTests {
         }
         #expect(
             try video([Devices.webcam], [.deviceID: [.ideal(.text("gone"))]]).unmet == [
-                .deviceID: "it is not available; webcam is used"
+                .deviceID: "it is unavailable; webcam is used"
             ])
     }
 

@@ -69,9 +69,9 @@ struct DeviceConstraintTextTests {
             ("width:most=5", "min, max, exact, ideal"), ("width:=5", "min, max, exact, ideal"),
             ("facing-mode:min=user", "exact, ideal"), ("facing-mode=front", "automatic, undefined, user, environment"),
             ("frame-rate=nan", "29.97"), ("frame-rate=inf", "29.97"), ("frame-rate=0", "29.97"),
-            ("device-id=", "identifier"), ("auto-focus-target=0.5", "X,Y"), ("auto-focus-target=0.5,2", "X,Y"),
+            ("device-id=", "ID of a device"), ("auto-focus-target=0.5", "X,Y"), ("auto-focus-target=0.5,2", "X,Y"),
             ("auto-focus-target=nan,0", "X,Y"), ("auto-focus-target=0,0,0", "X,Y"),
-            ("polar-pattern=cardioid", "of video there are"), ("WIDTH=5", "of video there are"),
+            ("polar-pattern=cardioid", "capabilities of video are"), ("WIDTH=5", "capabilities of video are"),
         ])
     func nonsense(_ text: String, _ accepted: String) throws {
         let error = try #require(throws: DeviceError.self) { try DeviceConstraints.parse([text], for: .video) }

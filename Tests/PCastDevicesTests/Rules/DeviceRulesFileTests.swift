@@ -58,7 +58,7 @@ struct DeviceRulesFileTests {
         let error = try #require(throws: DeviceRulesError.self) {
             try DeviceRules.standard(environment: ["PCAST_DEVICES": path])
         }
-        #expect("\(error)" == "\(path): there is no such file")
+        #expect("\(error)" == "\(path): the file does not exist")
     }
 
     @Test("an invalid file is an error with its name and its line")
@@ -69,7 +69,7 @@ struct DeviceRulesFileTests {
         let error = try #require(throws: DeviceRulesError.self) {
             try DeviceRules.standard(environment: ["HOME": folder.path])
         }
-        #expect("\(error)" == "\(path), line 3: “hidden” takes true or false")
+        #expect("\(error)" == "\(path), line 3: “hidden” must be true or false")
     }
 
     @Test("a file that is unreadable, too large or no text is an error")

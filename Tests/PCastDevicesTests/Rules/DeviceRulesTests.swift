@@ -109,7 +109,7 @@ struct DeviceRulesTests {
         #expect(rules.hides(other))
         #expect(!rules.hides(Self.webcam) && !rules.hides(Self.microphone))
         let offered = rules.applied(to: [other, Self.webcam, Self.microphone, ConstraintDevices.testPicture])
-        #expect(offered.map(\.info.name) == ["Shown", "Headset", "Test picture"])
+        #expect(offered.map(\.info.name) == ["Shown", "Headset", "Test pattern"])
     }
 
     @Test("rules apply to hardware only: the test pattern, screens and files are unchanged")
@@ -130,15 +130,17 @@ struct DeviceRulesTests {
     @Test(
         "an invalid value is an error with its line, its field and the accepted values",
         arguments: [
-            ("facingMode: 'front'", "“facingMode” takes one of \"user\", \"environment\""),
-            ("facingMode: true", "“facingMode” takes one of"), ("facingMode: 'automatic'", "“facingMode” takes one of"),
-            ("location: 'top'", "“location” takes one of \"upper\", \"lower\""),
+            ("facingMode: 'front'", "“facingMode” must be one of \"user\", \"environment\""),
+            ("facingMode: true", "“facingMode” must be one of"),
+            ("facingMode: 'automatic'", "“facingMode” must be one of"),
+            ("location: 'top'", "“location” must be one of \"upper\", \"lower\""),
             ("polarPattern: 'eight'", "\"omnidirectional\", \"cardioid\", \"subcardioid\""),
-            ("polarPattern: 'cardioid'", "“polarPattern” is of audio devices"), ("name: ''", "takes a text in quotes"),
-            ("name: 5", "takes a text in quotes"), ("mountingTurns: 4", "0, 1, 2 or 3"),
+            ("polarPattern: 'cardioid'", "“polarPattern” applies to audio devices"),
+            ("name: ''", "must be a string in quotes"),
+            ("name: 5", "must be a string in quotes"), ("mountingTurns: 4", "0, 1, 2 or 3"),
             ("mountingTurns: -1", "0, 1, 2 or 3"), ("mountingTurns: 0.5", "0, 1, 2 or 3"),
-            ("mountingTurns: '90'", "0, 1, 2 or 3"), ("hidden: 'yes'", "“hidden” takes true or false"),
-            ("facing: 'user'", "there are match, facingMode, location, polarPattern, name, mountingTurns, hidden"),
+            ("mountingTurns: '90'", "0, 1, 2 or 3"), ("hidden: 'yes'", "“hidden” must be true or false"),
+            ("facing: 'user'", "use one of match, facingMode, location, polarPattern, name, mountingTurns, hidden"),
         ])
     func wrongValues(_ field: String, _ reason: String) throws {
         let text = "{\n rules: [ {\n match: { media: 'video' },\n \(field),\n } ]\n}"
@@ -150,13 +152,13 @@ struct DeviceRulesTests {
     @Test(
         "an invalid pattern is an error",
         arguments: [
-            ("match: {}", "names nothing"), ("match: 'x'", "“match” is an object"),
+            ("match: {}", "is empty"), ("match: 'x'", "“match” must be an object"),
             ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
             ("match: { product: 'xyzw' }", "four hexadecimal"), ("match: { product: '+123' }", "four hexadecimal"),
-            ("match: { media: 'sound' }", "\"video\", \"audio\""), ("match: { name: '' }", "a text in quotes"),
-            ("match: { model: 'x' }", "there are media, vendor, product, serial, name, id"),
+            ("match: { media: 'sound' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
+            ("match: { model: 'x' }", "use one of media, vendor, product, serial, name, id"),
             ("match: { media: 'audio' }, mountingTurns: 1", "“mountingTurns” is of video devices"),
-            ("facingMode: 'user'", "a rule says by “match”"),
+            ("facingMode: 'user'", "a rule requires “match”"),
         ])
     func wrongPatterns(_ rule: String, _ reason: String) throws {
         let error = try #require(throws: DeviceRulesError.self) {
@@ -169,7 +171,7 @@ struct DeviceRulesTests {
     @Test(
         "an invalid file is an error",
         arguments: [
-            ("[]", "is an object"), ("{ rules: {} }", "takes a list"), ("{ rule: [] }", "there are rules"),
+            ("[]", "must be an object"), ("{ rules: {} }", "must be a list"), ("{ rule: [] }", "use one of rules"),
             ("{ rules: [ 5 ] }", "a rule is an object"), ("", "expected a value"), ("{ rules: [ { } ] }", "“match”"),
         ])
     func wrongFiles(_ text: String, _ reason: String) throws {

@@ -154,7 +154,7 @@ struct SystemAudioTests {
             return
         }
         #expect(SystemAudioOutputs.enumerate(server: server.address).isEmpty)
-        #expect(throws: DeviceError.notFound("system sound", lookedIn: PulseServerProbe.description)) {
+        #expect(throws: DeviceError.notFound("system audio", lookedIn: PulseServerProbe.description)) {
             try SystemAudioSource(server: server.address)
         }
     }
@@ -162,7 +162,7 @@ struct SystemAudioTests {
     @Test("an error names a missing output")
     func notThere() throws {
         let server = try TestAudioServer()
-        #expect(throws: DeviceError.notFound("system sound kitchen.monitor", lookedIn: "the sound server's outputs")) {
+        #expect(throws: DeviceError.notFound("system audio kitchen.monitor", lookedIn: "the sound server's outputs")) {
             try SystemAudioSource(id: "pulse:kitchen.monitor", server: server.address)
         }
     }

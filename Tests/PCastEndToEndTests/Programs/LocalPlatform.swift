@@ -37,7 +37,7 @@ struct LocalPlatform: Sendable {
 
     /// Returns the next stream with media that is not among the known ones.
     func stream(otherThan known: Set<String> = []) async throws -> String {
-        let mark = "media flows stream="
+        let mark = "first media packet stream="
         let line = await program.messages.lines.first { line in
             line.split(separator: " ").last.map { line.contains(mark) && !known.contains(Self.name($0)) } ?? false
         }

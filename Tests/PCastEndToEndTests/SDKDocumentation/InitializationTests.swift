@@ -64,7 +64,7 @@ extension EndToEnd.SDKDocumentation {
             let published = try await shared.publish(by: try await shared.client(options))
             await published.close()
             #expect(lines.values.isEmpty != isEnabled)
-            #expect(lines.values.contains { $0.contains("stream set up") } == isEnabled)
+            #expect(lines.values.contains { $0.contains("stream established") } == isEnabled)
             #expect(!lines.values.contains { $0.contains("DIGEST") })
             // Messages are collected for reports in either case, without tokens.
             let collected = published.pcast.collectLogMessages()

@@ -57,7 +57,7 @@ struct TimelineLastingTests {
                     #expect(text.contains(begun.log.description))
                 }
             }
-            #expect(record.lines.contains { $0.contains("torn line") })
+            #expect(record.lines.contains { $0.contains("incomplete line") })
         }
     }
 

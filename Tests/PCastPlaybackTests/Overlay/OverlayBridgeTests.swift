@@ -19,7 +19,7 @@ struct OverlayBridgeTests {
         onlooker.say("player.state", #"{"state":"paused"}"#, seq: 2)
         #expect(await onlooker.next("bridge.error") != nil)
         onlooker.sayBytes([1, 2, 3])
-        #expect(await onlooker.next("bridge.error")?.metadata["reason"] == .string("a message that is no text"))
+        #expect(await onlooker.next("bridge.error")?.metadata["reason"] == .string("the message is not text"))
         #expect(served.player.state == .playing(buffering: false))
         let liar = ScriptedPage("ws://127.0.0.1:\(served.port)/bridge/final?token=abc")
         await liar.end()

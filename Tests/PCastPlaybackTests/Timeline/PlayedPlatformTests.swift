@@ -56,7 +56,7 @@ struct PlayedPlatformTests {
         #expect(timeline.subscriptionFailure == .noPlatform)
         #expect(
             lines.change({ $0 }).count == 1
-                && lines.change({ $0 }).first?.contains("give the timeline its source") == true)
+                && lines.change({ $0 }).first?.contains("set the timeline's source") == true)
         // A platform that does not answer is another reason.
         player.set(video: Video("pcast://127.0.0.1:1/abc"), play: false)
         #expect(await !timeline.canSubscribeEvents())

@@ -32,7 +32,7 @@ struct UsageCounter: Sendable {
 
     mutating func leave(_ application: ApplicationID?, _ address: AddressBlock?) {
         count -= 1
-        precondition(count >= 0, "more entries were removed than added")
+        precondition(count >= 0, "a count must not be decremented below zero")
         if let application { Self.decrease(&applications[application]) }
         if let address { Self.decrease(&addresses[address]) }
     }

@@ -26,7 +26,7 @@ struct ApplicationFailure: Error {
     static let notFound = ApplicationFailure(.notFound, "not-found")
 
     static let records = ApplicationFailure(
-        .serviceUnavailable, "failed", "The records cannot be read or written: try again later.")
+        .serviceUnavailable, "failed", "The database cannot be read or written: retry later.")
 
     static func badRequest(_ reason: String) -> ApplicationFailure {
         ApplicationFailure(.badRequest, "bad-request", reason)

@@ -80,8 +80,8 @@ struct ApplicationRequest {
             return Data(buffer.readableBytesView)
         } catch {
             throw error is NIOTooManyBytesError
-                ? ApplicationFailure(.contentTooLarge, "bad-request", "At most 64 KiB are taken.")
-                : .badRequest("The body was cut.")
+                ? ApplicationFailure(.contentTooLarge, "bad-request", "The body is too large: send at most 64 KiB.")
+                : .badRequest("The body is incomplete: send as many bytes as Content-Length states.")
         }
     }
 
@@ -89,7 +89,7 @@ struct ApplicationRequest {
         do {
             return try JSONDecoder().decode(type, from: body)
         } catch {
-            throw .badRequest("The body is not what is described in /pcast/openapi.json.")
+            throw .badRequest("The body is invalid: see the schema in /pcast/openapi.json.")
         }
     }
 
@@ -122,7 +122,9 @@ struct ApplicationRequest {
     {
         guard let text = query[name] else { return fallback }
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text), range.contains(number)
-        else { throw .badRequest("“\(name)” is a number from \(range.lowerBound) to \(range.upperBound).") }
+        else {
+            throw .badRequest("“\(name)” is invalid: send a number from \(range.lowerBound) to \(range.upperBound).")
+        }
         return number
     }
 
@@ -135,7 +137,7 @@ struct ApplicationRequest {
         guard let text = query[name] else { return nil }
         guard let choice = Choice(rawValue: text) else {
             let words = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .badRequest("“\(name)” is one of \(words).")
+            throw .badRequest("“\(name)” is invalid: send one of \(words).")
         }
         return choice
     }

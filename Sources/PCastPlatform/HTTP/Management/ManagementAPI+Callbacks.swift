@@ -60,7 +60,7 @@ extension ManagementAPI {
         var secret: SigningSecret?
         if let text = asked.signingSecret {
             guard let given = SigningSecret(text) else {
-                throw .badRequest("“signingSecret” is “whsec_” and 24 to 64 bytes in base 64.")
+                throw .badRequest("“signingSecret” is invalid: send “whsec_” and 24 to 64 bytes in Base64.")
             }
             secret = given
         }
@@ -71,7 +71,8 @@ extension ManagementAPI {
         }
         guard let callback else {
             throw ApplicationFailure(
-                .conflict, "conflict", "An application has at most \(Records.callbackLimit) callback addresses.")
+                .conflict, "conflict",
+                "The application has \(Records.callbackLimit) webhooks, which is the maximum: delete one first.")
         }
         return ApplicationAnswer.json(
             CallbackSet(callback: CallbackDescription(callback), signingSecret: callback.secret.text))
@@ -91,7 +92,7 @@ extension ManagementAPI {
         guard request.has("name") else { return "default" }
         let name = try request.part("name")
         guard CallbackText.isName(name) else {
-            throw .badRequest("A callback's name has 1 to 64 letters, digits, dashes and underscores.")
+            throw .badRequest("The webhook's name is invalid: use 1 to 64 letters, digits, dashes and underscores.")
         }
         return name
     }
@@ -100,7 +101,7 @@ extension ManagementAPI {
         _ address: CallbackAsked.Address
     ) throws(ApplicationFailure) -> CallbackRecord.Method {
         guard let method = CallbackRecord.Method(rawValue: address.method ?? "POST") else {
-            throw .badRequest("A callback's method is POST or PUT: a notification is a signed body.")
+            throw .badRequest("“method” is invalid: send POST or PUT, because a notification has a body.")
         }
         return method
     }
@@ -119,11 +120,11 @@ extension ManagementAPI {
         guard ["http", "https"].contains(scheme), (1...65_535).contains(port), CallbackText.isHost(address.host),
             path.hasPrefix("/"), CallbackText.isPath(path), CallbackText.isQuery(query),
             let read = try? WebAddress(text), read.host == address.host, read.port == port
-        else { throw .badRequest("The callback is no address: give protocol, host, port, path and query.") }
+        else { throw .badRequest("The webhook's address is invalid: check protocol, host, port, path and query.") }
         if let literal = IPAddress(address.host), !kept.callbacks.addresses.mayReach(literal) {
             throw ApplicationFailure(
                 .forbidden, "forbidden",
-                "\(literal) is not of the public internet, and not listed by the platform's operator.")
+                "\(literal) is not a public address: the operator can allow it with --webhook-allow.")
         }
         return text
     }

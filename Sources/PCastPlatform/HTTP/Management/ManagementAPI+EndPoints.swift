@@ -29,7 +29,7 @@ extension ManagementAPI {
 
     private static func text(_ address: String?) -> Response {
         guard let address else {
-            return ApplicationFailure.badRequest("The request names no host that it was sent to.").response
+            return ApplicationFailure.badRequest("The request has no valid Host header: add it.").response
         }
         return Responses.text(.ok, address, [.cacheControl: "no-store"])
     }

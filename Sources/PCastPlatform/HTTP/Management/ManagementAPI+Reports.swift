@@ -32,7 +32,7 @@ extension ManagementAPI {
 
         private static func time(_ text: String) throws(ApplicationFailure) -> WallTime {
             guard let time = Timestamp.parse(text) else {
-                throw .badRequest("Times are written as 2026-01-31T12:00:00.000Z.")
+                throw .badRequest("The time is invalid: write it as 2026-01-31T12:00:00.000Z.")
             }
             return time
         }
@@ -61,7 +61,7 @@ extension ManagementAPI {
     func reportViewing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let asked = try request.decoded(ViewingAsked.self).viewingReport
         guard asked.kind == nil || asked.kind == "RealTime" else {
-            throw .badRequest("“kind” is “RealTime”: nothing else is watched here.")
+            throw .badRequest("“kind” is invalid: send “RealTime”, the only supported kind.")
         }
         let (from, to) = try asked.times()
         let wanted = asked.wanted

@@ -95,7 +95,9 @@ extension ManagementAPI {
     func terminate(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let termination = try request.decoded(Termination.self)
         let text = termination.reason ?? ""
-        guard ClientTextLimits.isReason(text) else { throw .badRequest("A reason has at most 120 characters.") }
+        guard ClientTextLimits.isReason(text) else {
+            throw .badRequest("“reason” is too long: send at most 120 characters.")
+        }
         let found = await directory.end(
             StreamID(termination.streamId), of: request.application, reason: StreamEndedReason(wire: text),
             description: text)

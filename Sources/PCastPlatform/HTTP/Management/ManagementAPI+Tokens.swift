@@ -78,10 +78,13 @@ extension ManagementAPI {
         let capabilities = capabilities ?? []
         guard capabilities.count <= Self.capabilityLimit,
             capabilities.allSatisfy({ (1...50).contains($0.unicodeScalars.count) })
-        else { throw .badRequest("At most \(Self.capabilityLimit) capabilities, each of 1 to 50 characters.") }
+        else {
+            throw .badRequest(
+                "The capabilities are invalid: send at most \(Self.capabilityLimit), each of 1 to 50 characters.")
+        }
         let lifetime = expiresIn ?? Self.lifetime
         guard (1...Self.longestLifetime).contains(lifetime) else {
-            throw .badRequest("A token is for 1 to \(Self.longestLifetime) seconds.")
+            throw .badRequest("The token's lifetime is invalid: send 1 to \(Self.longestLifetime) seconds.")
         }
         let token = authenticator.token(of: request.application) { builder in
             let begun = restrict(builder.expiresIn(.seconds(lifetime), from: MonotonicClock.wallTime()))

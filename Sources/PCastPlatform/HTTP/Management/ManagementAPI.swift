@@ -51,7 +51,9 @@ struct ManagementAPI: Sendable {
                     return try await handler(asked)
                 } catch {
                     if error.status == .unauthorized {
-                        logger.info("refused", metadata: ["protocol": "pcast", "why": "application credentials"])
+                        logger.info(
+                            "request rejected",
+                            metadata: ["protocol": "pcast", "error": "wrong application credentials"])
                     }
                     return error.response
                 }
@@ -84,7 +86,7 @@ struct ManagementAPI: Sendable {
         do {
             return try await question()
         } catch {
-            logger.error("records cannot be used", metadata: ["why": "\(error)"])
+            logger.error("database unavailable", metadata: ["error": "\(error)"])
             throw .records
         }
     }

@@ -93,7 +93,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             let choice = VariantChoice.Configuration(ceiling: configuration.bitrateCeiling)
             guard
                 let offered = HLSPresentation(multivariant, base: URIReference(base), configuration: choice)
-            else { throw .notPlayable(address.name, reason: "it offers nothing that can be decoded") }
+            else { throw .notPlayable(address.name, reason: "it has no variant that can be decoded") }
             presentation = offered
         }
         let session = HLSReading(presentation, name: address.name, fetcher: fetcher, wait: wait, first: first)
@@ -188,7 +188,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         // The total time is limited too, because a server may send single bytes for ever.
         let alarm = Task { [timeout = configuration.timeout] in
             guard (try? await Task.sleep(for: timeout * 3)) != nil else { return }
-            answer.settle(.failure(LoadFailure(failure: .timeout, reason: "it does not come to its end")))
+            answer.settle(.failure(LoadFailure(failure: .timeout, reason: "its end is never reached")))
             task.cancel()
             wait.raise()
         }

@@ -59,7 +59,8 @@ final class HLSFetcher: Sendable {
         guard (200..<300).contains(head.status) else {
             let pause = head.retryAfter.map { TimeSpan.seconds(Int64(min(max($0, 0), 3_600))) }
             throw LoadFailure(
-                failure: .status(head.status, retryAfter: pause), reason: "the server answers \(head.status)", uri: uri)
+                failure: .status(head.status, retryAfter: pause),
+                reason: "the server responded with status \(head.status)", uri: uri)
         }
         return head.uri
     }
@@ -91,7 +92,7 @@ final class HLSFetcher: Sendable {
         guard !keys.isEmpty else { return nil }
         let usable = keys.filter { $0.method == .aes128 && $0.keyFormat == "identity" }
         var failure = LoadFailure(
-            failure: .unreachable, reason: "it is enciphered in a way that is not known", isUndecipherable: true)
+            failure: .unreachable, reason: "its encryption method is not supported", isUndecipherable: true)
         // Several keys are alternatives.
         for key in usable {
             do throws(LoadFailure) {
@@ -108,7 +109,7 @@ final class HLSFetcher: Sendable {
         let fetched = try await get(uri, limit: Self.keyLimit).bytes
         guard fetched.count == 16 else {
             throw LoadFailure(
-                failure: .unreachable, reason: "its key is none of AES-128", isUndecipherable: true, uri: uri)
+                failure: .unreachable, reason: "its key is not an AES-128 key", isUndecipherable: true, uri: uri)
         }
         keys.withLock { keys in
             if keys.count >= Self.keyCount { keys.removeAll() }
@@ -122,10 +123,10 @@ extension LoadFailure {
     /// Creates a failure from that of a download of `uri`.
     init(_ failure: HTTPDownload.Failure, _ uri: String) {
         switch failure {
-        case .timeout: self.init(failure: .timeout, reason: "nothing came in time")
-        case .tooLarge: self.init(failure: .unreadable(.tooLarge), reason: "more came than may")
-        case .invalidURI: self.init(failure: .invalidURI, reason: "the address is none of http or https")
-        case .redirections: self.init(failure: .unreachable, reason: "the server redirects in circles")
+        case .timeout: self.init(failure: .timeout, reason: "no response arrived before the timeout")
+        case .tooLarge: self.init(failure: .unreadable(.tooLarge), reason: "the response is too large")
+        case .invalidURI: self.init(failure: .invalidURI, reason: "the address is neither http nor https")
+        case .redirections: self.init(failure: .unreachable, reason: "the server redirects in a loop")
         case .undecodable(let reason): self.init(failure: .invalidURI, reason: reason)
         case .unreachable(let reason): self.init(failure: .unreachable, reason: reason)
         case .cancelled: self.init(failure: .unreachable, reason: "cancelled")

@@ -190,7 +190,7 @@ final class HLSReading {
             given = 0
             if let failure { throw failure }
             if isDrained {
-                guard hasGivenAny else { throw .notPlayable(name, reason: "nothing in it could be decoded") }
+                guard hasGivenAny else { throw .notPlayable(name, reason: "none of its media could be decoded") }
                 return nil
             }
             do throws(PlaybackError) {

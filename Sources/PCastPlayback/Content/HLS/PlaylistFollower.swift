@@ -127,7 +127,7 @@ final class PlaylistFollower: Sendable {
                 case .stale, .recovered: break
                 case .ended: return
                 case .gaveUp(let failure):
-                    giveUp(lastFailure ?? LoadFailure(failure: failure, reason: "no address answers"))
+                    giveUp(lastFailure ?? LoadFailure(failure: failure, reason: "no address responds"))
                     return
                 }
             }
@@ -226,7 +226,8 @@ final class PlaylistFollower: Sendable {
             } catch { throw LoadFailure(failure: .unreadable(error), reason: "\(error)", uri: uri) }
             guard case .media(let media) = playlist else {
                 throw LoadFailure(
-                    failure: .unreadable(.mixedKinds(line: 1)), reason: "it lists variants again", uri: uri)
+                    failure: .unreadable(.mixedKinds(line: 1)), reason: "a variant lists variants instead of segments",
+                    uri: uri)
             }
             return .loaded(id: request.id, media, base: base)
         } catch { return .failed(id: request.id, error) }

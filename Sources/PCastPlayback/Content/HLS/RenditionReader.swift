@@ -196,7 +196,7 @@ final class RenditionReader {
         messages += packets.messages
         brokenSegments = hasPackets ? 0 : brokenSegments + 1
         if brokenSegments >= Self.brokenLimit {
-            throw .notPlayable(name, reason: "its segments hold nothing that can be decoded")
+            throw .notPlayable(name, reason: "its segments contain no media that can be decoded")
         }
     }
 

@@ -65,7 +65,8 @@ struct SegmentFetch {
             return segment.uri == nil ? .waiting : try finish(bytes)
         }
         guard received <= HLSFetcher.segmentLimit else {
-            throw LoadFailure(failure: .unreadable(.tooLarge), reason: "its parts are more than a segment may have")
+            throw LoadFailure(
+                failure: .unreadable(.tooLarge), reason: "its parts are larger than the maximum segment size")
         }
         let part = segment.parts[parts]
         if !part.isGap { try await take(part, into: bytes, hints, measure) }
@@ -118,7 +119,7 @@ struct SegmentFetch {
         if let decryption {
             guard let rest = decryption.finish() else {
                 throw LoadFailure(
-                    failure: .unreachable, reason: "a segment is not enciphered as its playlist says",
+                    failure: .unreachable, reason: "a segment is not encrypted as its playlist states",
                     isUndecipherable: true)
             }
             bytes.append(rest)

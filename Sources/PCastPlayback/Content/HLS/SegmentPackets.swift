@@ -65,7 +65,7 @@ final class SegmentPackets {
         } else {
             container = SegmentDemuxer.Container(sniffing: segment.initialization)
         }
-        guard let container else { throw .damaged("a segment of no format that is known") }
+        guard let container else { throw .damaged("a segment of an unknown format") }
         let cursor = SegmentCursor(segment.bytes, behind: segment.initialization, skipping: skipped, wait)
         self.cursor = cursor
         demuxer = try SegmentDemuxer(cursor, container: container)

@@ -17,7 +17,7 @@ public struct Offer: Sendable {
         sections: [OfferSection], originSessionID: UInt64, transport: TransportDescription,
         capabilities: MediaCapabilities
     ) {
-        precondition(sections.count <= SDPLimits.mediaSections, "a description can have at most 32 sections")
+        precondition(sections.count <= SDPLimits.mediaSections, "a session description must have at most 32 sections")
         let media = sections.enumerated().map { index, section in
             Self.media(
                 section, mid: section.mid ?? String(index), transport: transport, capabilities: capabilities)
